@@ -1,0 +1,1 @@
+"""Timeline -> diagnosis, and the library of failure signatures that it is read against."""
