@@ -90,7 +90,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A failure: how to recognise it, what it explains, and what a person needs who lands on it."""
+    """A failure: how to recognise it, what it explains, and what a person needs who lands on it.
+
+    `general`: any more specific finding is preferred. `witness`: the host that prints it is never named because of it.
+    """
 
     id: str
     family: str
@@ -100,6 +103,7 @@ class Signature:
     scope: tuple[str, ...]
     side: Side
     general: bool
+    witness: bool
     tags: tuple[str, ...]
     patterns: tuple[PatternSignal, ...]
     facts: tuple[FactSignal, ...]
@@ -138,6 +142,7 @@ def signature_from(data: Mapping[str, Any], family: str) -> Signature:
         scope=tuple(data["scope"]),
         side=data["side"],
         general=data.get("general", False),
+        witness=data.get("witness", False),
         tags=tuple(data["tags"]),
         patterns=tuple(_pattern_signal(s, data["role"]) for s in signals if "pattern" in s),
         facts=tuple(_fact_signal(s, data["role"]) for s in signals if "fact" in s),

@@ -1,0 +1,117 @@
+"""Whose line is this? Reads the labels that launchers and programs put before or into their lines (signature-facts §7.2)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+_HOST = r"[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*|[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+|localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Global `rank`, Slurm `task` (equal to the rank only where srun started the ranks), or `host` of a line."""
+
+    host: str | None = None
+    rank: int | None = None
+    task: int | None = None
+
+
+Style = Literal["plain", "task", "host"]
+"""How a whole file is labelled: by `srun --label` (`3: text`), by pdsh or clush (`node1: text`), or not at all."""
+
+_TASK_LABEL = re.compile(r"^\s*(?:P\d+ )?(?P<task>\d{1,6}): ")
+_HOST_LABEL = re.compile(r"^(?P<host>[A-Za-z0-9][\w.-]{0,63}): ")
+_LAUNCHER = re.compile(r"^(?:srun|slurmstepd|salloc|sbatch|slurmd|Traceback|[A-Z][a-z]+Error)\b|^\s*$")
+_LABELLED_SHARE = 0.9
+_ENOUGH_LINES = 2
+
+_RANK_LABELS = (
+    re.compile(r"\[rank(?P<rank>\d+)\]"),
+    re.compile(r"\[\d+,(?P<rank>\d+)\]<std(?:out|err|diag)>:"),
+    re.compile(r"\[[\w.-]+@\d+,(?P<rank>\d+)\]<std(?:out|err|diag)>:"),
+    re.compile(r"^\[(?P<rank>\d+)\]<std(?:out|err)>:"),
+    re.compile(r"\[RANK (?P<rank>\d+)\]"),
+    re.compile(r"\[rank: (?P<rank>\d+)\]"),
+    re.compile(r"^\[(?P<rank>\d{1,6})\] (?!NCCL)"),
+    re.compile(r"\[(?:INFO|WARNING|ERROR|DEBUG)\] \[[^\]]+\] \[Rank (?P<rank>\d+)\]"),
+    re.compile(r"Rank (?P<rank>\d+), node [\w.-]+, device \d+, iteration"),
+)
+
+_HOST_LABELS = (
+    re.compile(rf"(?:^|[\s>:])(?P<host>{_HOST}|[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] "),  # NCCL: host:pid:tid [device]
+    re.compile(r"\[(?P<host>[A-Za-z][\w.-]*):\d+:\d+:\d+\]"),  # UCX
+    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+\] "),  # Open MPI run time
+    re.compile(r"^slurmstepd-(?P<host>[\w.-]+): "),
+    re.compile(rf"^\[(?P<host>{_HOST})\] "),
+    re.compile(r"^(?P<host>[A-Za-z][\w.-]*): Test NCCL failure"),
+    re.compile(r"^(?: \.\. )?(?P<host>[A-Za-z][\w.-]*) pid \d+: Test failure"),
+)
+
+_SYSLOG = re.compile(
+    r"^(?:<\d+>)?(?:\d )?(?:[A-Z][a-z]{2} +\d{1,2} [\d:.]+|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)?) "
+    r"(?P<host>[\w.:-]+)(?:/[\w.:-]+)? (?P<program>[\w./()-]+?)(?:\[\d+\])?:?(?: |$)"
+)
+
+
+def without_colours(line: str) -> str:
+    """The line without ANSI escape sequences."""
+    return _ANSI.sub("", line) if "\x1b" in line else line
+
+
+def file_style(sample: Iterable[str]) -> Style:
+    """How the lines of a file are labelled, judged from a sample: nine of ten lines that could carry a label must do so."""
+    lines = [line for line in sample if not _LAUNCHER.match(line)]
+    if len(lines) < _ENOUGH_LINES:
+        return "plain"
+    if sum(1 for line in lines if _TASK_LABEL.match(line)) >= _LABELLED_SHARE * len(lines):
+        return "task"
+    hosts = Counter(match["host"] for line in lines if (match := _HOST_LABEL.match(line)))
+    repeated = sum(count for count in hosts.values() if count > 1)
+    named = [host for host in hosts if re.search(r"\d", host)]
+    if repeated >= _LABELLED_SHARE * len(lines) and len(named) == len(hosts):
+        return "host"
+    return "plain"
+
+
+def read_label(line: str, style: Style, known_hosts: Sequence[str] | frozenset[str]) -> Label:
+    """The label of one line of a file of this style. `known_hosts` are names that may also stand alone as `node1: text`.
+
+    `[Rank 3]` inside ProcessGroupNCCL messages is a rank within its process group and is never taken for a global one.
+    """
+    text = without_colours(line)[:300]
+    host = _first(_HOST_LABELS, text, "host")
+    rank = _first(_RANK_LABELS, text, "rank")
+    task = None
+    if style == "task" and (match := _TASK_LABEL.match(text)):
+        task = int(match["task"])
+    if host is None and (match := _HOST_LABEL.match(text)):
+        named = match["host"]
+        if style == "host" or named in known_hosts or named.split(".")[0] in known_hosts:
+            host = named
+    return Label(_short(host), int(rank) if rank is not None else None, task)
+
+
+def syslog_origin(line: str) -> tuple[str, str] | None:
+    """Host and program of a syslog or `journalctl -o short*` line, or None if it is none."""
+    match = _SYSLOG.match(line)
+    return (_short(match["host"]) or "", match["program"]) if match else None
+
+
+def _first(patterns: Sequence[re.Pattern[str]], text: str, group: str) -> str | None:
+    for pattern in patterns:
+        if match := pattern.search(text):
+            return match[group]
+    return None
+
+
+def _short(host: str | None) -> str | None:
+    """Host names are compared without their domain; addresses stay whole."""
+    if host is None or re.fullmatch(r"[\d.]+|.*:.*", host):
+        return host
+    return host.split(".")[0]

@@ -1,0 +1,269 @@
+"""Which lines of a text of any size match which patterns? One pass over the bytes, in blocks, memory flat.
+
+The engine is hyperscan: all patterns in one automaton. A hit is confirmed with Python's `re` on its own line, which also gives
+the named groups; so a pattern that hyperscan only approximates (look-around) cannot give a false hit. Another engine can
+stand in for `Scanner` where one is wanted: patterns and blocks in, hits out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+import hyperscan
+
+BLOCK_BYTES = 1 << 20
+CONTEXT_LINES = 40
+_MARGIN_BYTES = 64 << 10
+"""How much text is kept on either side of what is being scanned, so that context lines are at hand."""
+_LONGEST_LINE = 4 << 20
+_OVERLAP_BYTES = 8 << 10
+"""A match of up to this length is found even where it crosses the cut of a line longer than `_LONGEST_LINE`."""
+_SHOWN_BYTES = 4 << 10
+"""How much of a very long line, on each side of the match, a hit carries."""
+_HITS_KEPT = 400
+"""Hits of one pattern in one text that are carried out in full; later ones are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """`expression` is a Python regular expression for single lines."""
+
+    expression: str
+    ignore_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Line `line` (from 1) matched pattern number `pattern`; `text` is the line, or the part of it around the match."""
+
+    pattern: int
+    line: int
+    text: str
+    groups: dict[str, str]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a scan has seen so far: `lines`, `size` in bytes, and hits by pattern beyond those carried out."""
+
+    lines: int = 0
+    size: int = 0
+    hits: dict[int, int] = field(default_factory=dict)
+
+
+class Scanner:
+    """A set of patterns, compiled once; `scan` may be called for any number of texts."""
+
+    def __init__(self, patterns: Sequence[Pattern], cache: Path | None = None) -> None:
+        self._compiled = [re.compile(p.expression, re.IGNORECASE if p.ignore_case else 0) for p in patterns]
+        self._database = _database(patterns, cache) if patterns else None
+        self._scratch = hyperscan.Scratch(self._database) if self._database else None
+
+    def scan(self, blocks: Iterable[bytes], tally: Tally) -> Iterator[Hit]:
+        """The hits of a text given as blocks of bytes, in the order of their lines; `tally` is filled as it goes."""
+        for window in _windows(blocks, tally):
+            yield from self._hits(window, tally)
+
+    def _hits(self, window: _Window, tally: Tally) -> Iterator[Hit]:
+        if self._database is None:
+            return
+        found: dict[tuple[int, int], int] = {}
+        newest: dict[int, int] = {}
+        text, start = window.text, window.start
+
+        def note(pattern: int, _from: int, to: int, _flags: int, _context: object) -> None:
+            end = start + to
+            if end <= newest.get(pattern, -1):
+                return  # another end of a match on a line that is noted already
+            line_end = text.find(b"\n", end - 1)
+            newest[pattern] = line_end if line_end >= 0 else len(text)
+            found[(end, pattern)] = end
+
+        self._database.scan(text[start : window.end], match_event_handler=note, scratch=self._scratch)
+        for end, pattern in sorted(found):
+            count = tally.hits[pattern] = tally.hits.get(pattern, 0) + 1
+            if count > _HITS_KEPT:
+                continue
+            hit = self._confirmed(window, pattern, end)
+            if hit is None:
+                tally.hits[pattern] -= 1
+            else:
+                yield hit
+
+    def _confirmed(self, window: _Window, pattern: int, end: int) -> Hit | None:
+        first, last = window.segment(end)
+        text = decode(window.text[first:last])
+        match = self._compiled[pattern].search(text)
+        if match is None:
+            return None
+        groups = {name: value for name, value in match.groupdict().items() if value is not None}
+        return Hit(pattern, window.line_number(first), text, groups, *window.context(first, last))
+
+
+def decode(raw: bytes) -> str:
+    """Text of any bytes: UTF-8, with what is not UTF-8 and NUL bytes replaced by U+FFFD."""
+    return raw.decode("utf-8", errors="replace").replace("\0", "\ufffd")
+
+
+@dataclass(slots=True)
+class _Window:
+    """`text[start:end]` is to be scanned now; what stands around it is there for context. `first_line` is its first line's number."""
+
+    text: bytes
+    start: int
+    end: int
+    first_line: int
+    _counted: int = 0
+    _line: int = 0
+
+    def segment(self, end: int) -> tuple[int, int]:
+        """Bounds of the line that holds the byte before `end`; a carriage return ends one too (progress bars)."""
+        at = max(end - 1, 0)
+        lowest = max(self.text.rfind(b"\n", 0, at), self.text.rfind(b"\r", max(0, at - _LONGEST_LINE), at)) + 1
+        highest = _first_of(self.text.find(b"\n", at), self.text.find(b"\r", at), len(self.text))
+        return max(lowest, end - _SHOWN_BYTES), min(highest, end + _SHOWN_BYTES)
+
+    def line_number(self, offset: int) -> int:
+        if self._line == 0 or offset < self._counted:
+            self._counted, self._line = 0, self.first_line
+        self._line += self.text.count(b"\n", self._counted, offset)
+        self._counted = offset
+        return self._line
+
+    def context(self, first: int, last: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        before = self.text[max(0, first - _MARGIN_BYTES) : first]
+        after = self.text[last : last + _MARGIN_BYTES]
+        above = _lines(before)[-CONTEXT_LINES:] if before else []
+        below = _lines(after.lstrip(b"\r\n"))[:CONTEXT_LINES] if after else []
+        return tuple(above), tuple(below)
+
+
+def _first_of(newline: int, carriage_return: int, length: int) -> int:
+    return min(place if place >= 0 else length for place in (newline, carriage_return))
+
+
+def _lines(raw: bytes) -> list[str]:
+    """Lines of a piece of text, each cut to 400 bytes; carriage returns separate too."""
+    pieces = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip(b"\n").split(b"\n")
+    return [decode(piece[:400]) for piece in pieces]
+
+
+def _windows(blocks: Iterable[bytes], tally: Tally) -> Iterator[_Window]:
+    """Cuts a stream into windows that end at a line's end, each with a margin of text before and after it."""
+    text, start, first_line = b"", 0, 1
+    for block in blocks:
+        tally.size += len(block)
+        tally.lines += block.count(b"\n")
+        text += block
+        end = _cut(text, start)
+        if end <= start:
+            continue
+        yield _Window(text, start, end, first_line)
+        overlap = 0 if text[end - 1 : end] in (b"\n", b"\r") else _OVERLAP_BYTES
+        start = end - overlap
+        drop = max(0, start - _MARGIN_BYTES)
+        first_line += text.count(b"\n", 0, drop)
+        text, start = text[drop:], start - drop
+    if len(text) > start:
+        if not text.endswith(b"\n"):
+            tally.lines += 1
+        yield _Window(text, start, len(text), first_line)
+
+
+def _cut(text: bytes, start: int) -> int:
+    """Where to stop for now: after the last line's end that leaves a margin behind it, or in the middle of an endless line."""
+    limit = len(text) - _MARGIN_BYTES
+    end = max(text.rfind(b"\n", start, max(start, limit)), text.rfind(b"\r", start, max(start, limit))) + 1
+    if end <= start and len(text) - start > _LONGEST_LINE:
+        return limit
+    return end
+
+
+def _database(patterns: Sequence[Pattern], cache: Path | None) -> hyperscan.Database:
+    """The compiled database, from the cache where it is there and safe to read, else compiled and put there."""
+    name = _fingerprint(patterns) + ".hs"
+    if cache is not None and (stored := _read_cached(cache / name)):
+        try:
+            return hyperscan.loadb(stored, hyperscan.HS_MODE_BLOCK)
+        except hyperscan.error:
+            pass  # written by another version or for another processor: compiled anew below
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    flags = [_flags(pattern) for pattern in patterns]
+    database.compile(
+        expressions=[p.expression.encode() for p in patterns],
+        ids=list(range(len(patterns))),
+        elements=len(patterns),
+        flags=flags,
+    )
+    if cache is not None:
+        _write_cached(cache / name, hyperscan.dumpb(database))
+    return database
+
+
+_LOOK_AROUND = re.compile(r"\(\?<?[=!]")
+
+
+def _flags(pattern: Pattern) -> int:
+    flags: int = hyperscan.HS_FLAG_MULTILINE
+    if pattern.ignore_case:
+        flags |= hyperscan.HS_FLAG_CASELESS
+    if _LOOK_AROUND.search(pattern.expression):
+        flags |= hyperscan.HS_FLAG_PREFILTER
+    return flags
+
+
+def _fingerprint(patterns: Sequence[Pattern]) -> str:
+    digest = hashlib.sha256(version("hyperscan").encode())
+    for pattern in patterns:
+        digest.update(f"\0{pattern.ignore_case}{pattern.expression}".encode())
+    return digest.hexdigest()[:32]
+
+
+def cache_folder() -> Path | None:
+    """A folder that only this user can write, made if need be; None where there is no safe one."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(base) / "denpex-collect"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = folder.lstat()
+    except (OSError, RuntimeError):
+        return None
+    safe = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o022
+    return folder if safe else None
+
+
+def _read_cached(path: Path) -> bytes | None:
+    """The file's bytes, if it is this user's own regular file that nobody else can write."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o022:
+            return None
+        return file.read()
+
+
+def _write_cached(path: Path, content: bytes) -> None:
+    """Puts the file there whole or not at all; a cache that cannot be written is only slower."""
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+    except OSError:
+        return
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)

@@ -1,0 +1,185 @@
+"""What does a bundle hold? Sorts its files into facts, logs and what is known of the job, before any log is read in full."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from collector.bundle import Bundle, BundleFile
+from collector.clock import Clocks, HostClock
+from collector.facts import reader_by_content, reader_for
+from collector.facts.clock import read_clock
+from collector.facts.job_state import job_facts_as_measured
+from collector.facts.measured import Measured
+from collector.facts.mounts import Mount, complete, read_mounts
+from collector.job import JobFacts
+from collector.labels import Style, file_style
+from collector.recognise import Kind, kind_by_content, kind_by_name, origin_by_path
+from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
+from collector.stamps import read_stamp
+
+_SLURM_FILES = re.compile(r"^(?:job|jobs|sacct|nodes|scontrol[-_.]?(?:job|node)s?|squeue-job)(?:[-_.]\d+)?(?:\.txt|\.out|\.log)?$")
+_JOB_ID_IN_NAME = re.compile(r"^slurm-(\d+)(?:_\d+)?\.(?:out|err)$")
+_NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\.txt|meminfo\.txt)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A file to be scanned. `style` is how its lines are labelled, `host` and `rank` what its path says of all of them."""
+
+    file: BundleFile
+    kind: Kind
+    host: str | None
+    rank: int | None
+    style: Style
+
+
+@dataclass(frozen=True, slots=True)
+class HostFact:
+    """A measured fact with its host (None: the bundle does not say) and the file that it was read from."""
+
+    host: str | None
+    source: str
+    fact: Measured
+
+
+@dataclass(slots=True)
+class Survey:
+    """The bundle's content, sorted. `coverage[host][kind]` is `ok` or `empty` for each kind of evidence that is there."""
+
+    job: JobFacts
+    hosts: tuple[str, ...]
+    texts: list[Text] = field(default_factory=list)
+    facts: list[HostFact] = field(default_factory=list)
+    mounts: dict[str | None, tuple[Mount, ...]] = field(default_factory=dict)
+    clocks: Clocks = field(default_factory=lambda: Clocks({}))
+    coverage: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    probe_seconds: dict[str, float] = field(default_factory=dict)
+
+
+def survey(bundle: Bundle) -> Survey:
+    """Sorts the bundle's files. Reads facts whole, of logs only their beginning and their end."""
+    job = _job_facts(bundle)
+    folder_hosts = _folder_hosts(bundle.files)
+    hosts = tuple(dict.fromkeys([*job.hosts, *sorted(folder_hosts)]))
+    found = Survey(job, hosts)
+    known = frozenset(hosts)
+    host_clocks: dict[str, HostClock] = {}
+    for file in bundle.files:
+        origin = origin_by_path(file.name, known)
+        base = PurePosixPath(file.name).name
+        if origin.host:
+            found.coverage[origin.host][_stem(base)] = "ok" if file.size else "empty"
+        if file.size == 0 or _is_slurm_file(base):
+            if base.startswith("nodes"):
+                found.texts.append(Text(file, "slurmctld", None, None, "plain"))
+            continue
+        if base == "clock.txt" and origin.host:
+            host_clocks[origin.host] = _host_clock(bundle.text(file))
+        _read_facts(bundle, file, origin.host, found)
+        if not _NOT_SCANNED.match(base):
+            found.texts.append(_text(bundle, file, known))
+    found.facts = [_completed(fact, found.mounts) for fact in found.facts]
+    found.facts += [HostFact(None, "job facts", fact) for fact in job_facts_as_measured(job)]
+    found.clocks = Clocks(host_clocks, _reference(bundle, found))
+    return found
+
+
+def _job_facts(bundle: Bundle) -> JobFacts:
+    job = JobFacts()
+    for file in bundle.files:
+        base = PurePosixPath(file.name).name
+        if not file.size or not _is_slurm_file(base):
+            continue
+        text = bundle.text(file)
+        if base.startswith("nodes") or text.lstrip().startswith("NodeName="):
+            job = replace(job, nodes={**job.nodes, **read_nodes(text)})
+        elif "JobId=" in text[:4096]:
+            job = merge(read_scontrol_job(text), job)
+        else:
+            job = merge(job, read_sacct(text))
+    if job.job_id is None:
+        named = {match[1] for file in bundle.files if (match := _JOB_ID_IN_NAME.match(PurePosixPath(file.name).name))}
+        if len(named) == 1:
+            job = replace(job, job_id=named.pop())
+    return job
+
+
+def _is_slurm_file(base: str) -> bool:
+    return bool(_SLURM_FILES.match(base))
+
+
+def _folder_hosts(files: Iterable[BundleFile]) -> set[str]:
+    found = (origin_by_path(file.name, ()).host for file in files if "/" in file.name)
+    return {host for host in found if host}
+
+
+def _stem(base: str) -> str:
+    return base.partition(".")[0]
+
+
+def _host_clock(text: str) -> HostClock:
+    """The host's clock from clock.txt. `booted` is moved from the host's clock to the collector's by the same round's offset."""
+    sample = read_clock(text)
+    if sample.offset is None:
+        return HostClock()
+    booted = None
+    if sample.boot_time is not None:
+        booted = sample.boot_time.plus(-sample.offset.latest, -sample.offset.earliest)
+    return HostClock(sample.offset, booted, measured=True)
+
+
+def _read_facts(bundle: Bundle, file: BundleFile, host: str | None, found: Survey) -> None:
+    base = PurePosixPath(file.name).name
+    reader: Callable[[str], list[Measured]] | None = reader_for(base)
+    if reader is None and file.size < 256 << 10 and kind_by_name(base) not in ("kernel", "syslog", "slurmd", "slurmctld"):
+        reader = reader_by_content("\n".join(bundle.sample(file)[:40])[:1024])
+    if reader is None:
+        return
+    text = bundle.text(file)
+    found.facts += [HostFact(host, file.name, fact) for fact in reader(text)]
+    if _stem(base) in ("mounts", "mountinfo", "proc_mounts"):
+        found.mounts[host] = read_mounts(text)
+
+
+def _completed(fact: HostFact, mounts: dict[str | None, tuple[Mount, ...]]) -> HostFact:
+    return replace(fact, fact=complete(fact.fact, mounts.get(fact.host, ())))
+
+
+def _text(bundle: Bundle, file: BundleFile, known: frozenset[str]) -> Text:
+    base = PurePosixPath(file.name).name
+    origin = origin_by_path(file.name, known)
+    kind = kind_by_name(base)
+    if kind is None and reader_for(base):
+        kind = "tool"
+    sample = bundle.sample(file) if kind in (None, "output") else []
+    if kind is None:
+        kind = kind_by_content(sample)
+    style = file_style(sample) if kind in ("output", "unknown") else "plain"
+    return Text(file, kind, origin.host, origin.rank, style)
+
+
+def _reference(bundle: Bundle, found: Survey) -> float | None:
+    """A moment near the end of the evidence: the job's end, else the latest full stamp, else when a file was last written.
+
+    A stamp that is later than every file was written is no time of day of this job (a certificate's end, a model's calendar).
+    """
+    if found.job.end is not None:
+        return found.job.end
+    written = max((file.path.stat().st_mtime for file in bundle.files if file.path.exists()), default=None)
+    years = [moment for text in found.texts for moment in _full_stamps(bundle, text.file)]
+    return max((moment for moment in years if written is None or moment <= written + 86_400), default=written)
+
+
+_LOOKED_AT_FOR_YEAR = 100
+
+
+def _full_stamps(bundle: Bundle, file: BundleFile) -> Iterable[float]:
+    sample = bundle.sample(file)
+    for line in [*sample[:_LOOKED_AT_FOR_YEAR], *sample[_LOOKED_AT_FOR_YEAR:][-_LOOKED_AT_FOR_YEAR:]]:
+        stamp = read_stamp(line)
+        if stamp is not None and stamp.kind != "boot" and stamp.year_known:
+            yield stamp.value

@@ -1,0 +1,221 @@
+"""Findings -> the cause: which finding began the failure, how sure that is, and why it is none of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from collector.job import JobFacts
+from signatures.blame import BlameGraph
+from signatures.diagnosis import Alternative, Initiating, Verdict
+from signatures.explain import Consequences, Explanation, explanations, is_scheduler_decision
+from signatures.findings import Finding, begins_surely_before, first_event
+from signatures.locate import locate
+from signatures.observe import Observations
+
+_FAILED_STATES = frozenset("FAILED TIMEOUT OUT_OF_MEMORY NODE_FAIL CANCELLED BOOT_FAIL DEADLINE PREEMPTED".split())
+
+
+@dataclass(slots=True)
+class Attribution:
+    """`chosen` are the findings of the cause (none: no failure, or nothing was seen); `trail` is the reasoning, step by step."""
+
+    verdict: Verdict
+    chosen: tuple[Finding, ...] = ()
+    initiating: Initiating | None = None
+    alternatives: list[Alternative] = field(default_factory=list)
+    consequences: tuple[Finding, ...] = ()
+    trail: list[str] = field(default_factory=list)
+
+
+def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph, consequences: Consequences) -> Attribution:
+    """Chooses among the findings (DESIGN.md §5); every step leaves a sentence in `trail`."""
+    trail = [_told(finding) for finding in findings]
+    if ended_well(seen.job):
+        trail.append("Slurm says that the job and all its steps completed with exit code 0: nothing failed.")
+        notes = [Alternative(f.id, f.host, "the job ended well all the same") for f in findings if f.role != "collateral"]
+        return Attribution("no-failure", alternatives=notes, trail=trail)
+    explained = explanations(findings, consequences)
+    trail += [f"{_named(e.effect)} is explained by {_named(e.cause)}: {e.because}." for e in explained]
+    effects = {id(e.effect) for e in explained}
+    candidates = [f for f in findings if f.role in ("initiating", "ambiguous") and id(f) not in effects]
+    if not candidates:
+        return _only_consequences(findings, effects, seen, graph, trail)
+    pool = _best_tier(candidates, trail)
+    chosen, sure = _choose(pool, graph, consequences, trail)
+    late = _later_than_its_consequences(chosen, findings)
+    if late is not None:
+        trail.append(f"{_named(chosen[0])} came only after {_named(late)}: it cannot have caused that.")
+        alternative = Alternative(chosen[0].id, chosen[0].host, f"it happened after the first {late.id}, which it therefore does not explain")
+        result = _only_consequences([late], set(), seen, graph, trail)
+        result.alternatives.append(alternative)
+        return result
+    others = [f for f in findings if f not in chosen]
+    where = locate(chosen, others, seen, graph, trail)
+    if not sure.host:
+        where = Initiating(None, None, where.external, where.at)
+    verdict: Verdict = _verdict(chosen, sure)
+    trail.append(f"Verdict on the cause {chosen[0].id}: {verdict}.")
+    alternatives = _alternatives(candidates, chosen, explained)
+    named = where if (where.host or where.rank is not None or where.external) else None
+    return Attribution(verdict, tuple(chosen), named, alternatives, tuple(others), trail)
+
+
+def ended_well(job: JobFacts) -> bool:
+    """Job, derived exit code and all steps are well: State alone is not enough (a job is COMPLETED when its script returns 0)."""
+    if job.state != "COMPLETED" or job.exit_code or job.signal or job.derived_exit_code:
+        return False
+    return not any(step.state in _FAILED_STATES for step in job.steps)
+
+
+def _told(finding: Finding) -> str:
+    count = sum(event.count for event in finding.events)
+    return f"Found {_named(finding)}: {count} {'piece' if count == 1 else 'pieces'} of evidence, {finding.support}, usually {finding.role}."
+
+
+def _named(finding: Finding) -> str:
+    return f"{finding.id} on {finding.host}" if finding.host else finding.id
+
+
+def _tier(finding: Finding) -> int:
+    """How much a finding is worth as the answer, 0 the most."""
+    if is_scheduler_decision(finding):
+        return 1
+    if finding.support == "established":
+        return 3 if finding.signature.general else 0
+    return 4 if finding.signature.general else 2
+
+
+def _best_tier(candidates: Sequence[Finding], trail: list[str]) -> list[Finding]:
+    best = min(_tier(finding) for finding in candidates)
+    pool = [finding for finding in candidates if _tier(finding) == best]
+    left = [_named(finding) for finding in candidates if _tier(finding) != best]
+    if left:
+        trail.append(f"Better supported or more specific than {', '.join(left)}: {', '.join(map(_named, pool))}.")
+    return pool
+
+
+@dataclass(frozen=True, slots=True)
+class _Sure:
+    """What of the choice is certain: the cause, the host."""
+
+    cause: bool
+    host: bool
+
+
+def _choose(pool: Sequence[Finding], graph: BlameGraph, consequences: Consequences, trail: list[str]) -> tuple[list[Finding], _Sure]:
+    """The findings of one signature, and whether cause and host are beyond doubt."""
+    first = [f for f in pool if not any(g.id != f.id and begins_surely_before(g, f) for g in pool)]
+    ids = {finding.id for finding in first}
+    if len(ids) == 1:
+        if len({finding.id for finding in pool}) > 1:
+            trail.append(f"{first[0].id} surely began before the other candidates.")
+        return [f for f in pool if f.id in ids], _Sure(True, True)
+    ranked = sorted(first, key=lambda f: _preference(f, consequences))
+    hosts = {finding.host for finding in first}
+    if len(hosts) == 1:
+        trail.append(f"{', '.join(sorted(ids))} cannot be told apart in time, but are all of {ranked[0].host or 'one place'}.")
+        return [f for f in pool if f.id == ranked[0].id], _Sure(True, True)
+    suspects = set(graph.suspects())
+    blamed = [f for f in ranked if f.host in suspects]
+    if len({f.host for f in blamed}) == 1:
+        trail.append(f"Lost connections lead to {blamed[0].host}, which has {blamed[0].id}.")
+        return [f for f in pool if f.id == blamed[0].id and f.host == blamed[0].host], _Sure(True, True)
+    trail.append(f"Cannot be told apart: {', '.join(map(_named, ranked))}; the times overlap within the clocks' error.")
+    return [f for f in pool if f.id == ranked[0].id], _Sure(False, False)
+
+
+def _preference(finding: Finding, consequences: Consequences) -> tuple[int, int, float, int]:
+    """What begins failures before what may; what is further upstream before what follows; earlier before later."""
+    event = first_event(finding)
+    at = event.at.middle if event is not None and event.at is not None else float("inf")
+    return (0 if finding.role == "initiating" else 1, -len(consequences.of(finding.id)), at, event.line if event else 0)
+
+
+def _verdict(chosen: Sequence[Finding], sure: _Sure) -> Verdict:
+    if not sure.cause:
+        return "not-established"
+    return "established" if any(f.support == "established" for f in chosen) else "likely"
+
+
+def _later_than_its_consequences(chosen: Sequence[Finding], findings: Sequence[Finding]) -> Finding | None:
+    """A lost peer or connection all of whose lines surely came before anything of the cause: then it is no consequence of it."""
+    for finding in findings:
+        if finding.role != "collateral" or finding.signature.family not in ("comm", "network") or not finding.logged:
+            continue
+        if all(_long_before(finding, cause) for cause in chosen):
+            return finding
+    return None
+
+
+_LONG_S = 120.0
+
+
+def _long_before(early: Finding, late: Finding) -> bool:
+    ends = [event.at.latest for event in early.logged if event.at is not None]
+    begins = [event.at.earliest for event in late.logged if event.at is not None]
+    return bool(ends and begins) and len(ends) == len(early.logged) and max(ends) + _LONG_S < min(begins)
+
+
+def _only_consequences(
+    findings: Sequence[Finding], effects: set[int], seen: Observations, graph: BlameGraph, trail: list[str]
+) -> Attribution:
+    """No cause is visible: names the most specific consequence, and a host only where all victims point at one."""
+    visible = [f for f in findings if f.role != "context" and id(f) not in effects] or [f for f in findings if f.role != "context"]
+    if not visible:
+        return _nothing_seen(seen, trail)
+    ranked = sorted(visible, key=lambda f: (f.signature.general, f.support != "established", _began_at(f)))
+    cause = ranked[0]
+    trail.append(f"Only consequences are visible; the most specific is {cause.id}. What began them is not in the evidence.")
+    chosen = tuple(f for f in visible if f.id == cause.id)
+    suspect = _suspect(graph, trail)
+    where = Initiating(suspect, None, None, None) if suspect else None
+    others = tuple(f for f in findings if f not in chosen)
+    alternatives = [Alternative(f.id, f.host, "a consequence as well, or less specific") for f in ranked[1:] if f.id != cause.id]
+    return Attribution("not-established", chosen, where, alternatives, others, trail)
+
+
+def _began_at(finding: Finding) -> float:
+    event = first_event(finding)
+    return event.at.middle if event is not None and event.at is not None else float("inf")
+
+
+def _suspect(graph: BlameGraph, trail: list[str]) -> str | None:
+    """The host that at least two victims, or everyone who names anybody, lost, and that itself names nobody."""
+    suspects = [host for host in graph.suspects() if not host.startswith("rank ")]
+    if len(suspects) != 1 or graph.victims_of(suspects[0]) < 2:
+        return None
+    trail.append(f"{graph.victims_of(suspects[0])} others lost {suspects[0]}, which names nobody.")
+    return suspects[0]
+
+
+def _nothing_seen(seen: Observations, trail: list[str]) -> Attribution:
+    if seen.job.state in _FAILED_STATES:
+        trail.append(f"Slurm says {seen.job.state}, but nothing in the evidence says why.")
+        return Attribution("not-established", trail=trail)
+    trail.append("Nothing in the evidence matches a failure.")
+    return Attribution("no-failure", trail=trail)
+
+
+def _alternatives(candidates: Sequence[Finding], chosen: Sequence[Finding], explained: Sequence[Explanation]) -> list[Alternative]:
+    found = []
+    for finding in candidates:
+        if finding not in chosen:
+            found.append(Alternative(finding.id, finding.host, _why_not(finding, chosen)))
+    for explanation in explained:
+        if explanation.effect.role in ("initiating", "ambiguous"):
+            found.append(Alternative(explanation.effect.id, explanation.effect.host, f"explained by {_named(explanation.cause)}: {explanation.because}"))
+    return found
+
+
+def _why_not(finding: Finding, chosen: Sequence[Finding]) -> str:
+    cause = chosen[0]
+    if begins_surely_before(cause, finding):
+        return f"it began surely after {_named(cause)}"
+    if finding.id == cause.id:
+        return "the same failure elsewhere"
+    if finding.signature.general and not cause.signature.general:
+        return f"it only says in general what {_named(cause)} says precisely"
+    if finding.support != "established":
+        return "what was seen of it does not establish it"
+    return f"{_named(cause)} is better supported or begins failures more often"

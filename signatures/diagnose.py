@@ -1,0 +1,211 @@
+"""Bundle -> diagnosis: the stages in their order, and the conclusion put together for the reader."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from collector.bundle import Bundle
+from signatures.attribute import Attribution, attribute
+from signatures.blame import BlameGraph, blame_graph
+from signatures.diagnosis import Actions, Alternative, Cause, Diagnosis, HostStatus, Initiating
+from signatures.entry import Signature
+from signatures.event import Event
+from signatures.explain import Consequences
+from signatures.findings import Finding, find
+from signatures.load import Library
+from signatures.missing import missing_facts
+from signatures.observe import Observations, observe
+from signatures.relevance import Relevant, relevant_events
+from signatures.vocabulary import Vocabulary
+
+_EVIDENCE_SHOWN = 40
+_COLLATERAL_SHOWN = 400
+
+
+def diagnose(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Diagnosis:
+    """What the bundle's evidence says. The same bundle and library give the same diagnosis on any machine."""
+    seen = observe(bundle, library, vocabulary)
+    relevant = relevant_events(seen, library)
+    findings = find(relevant.events, library)
+    graph = blame_graph(relevant.events, seen.roster, seen.hosts)
+    result = attribute(findings, seen, graph, Consequences(library))
+    return _assembled(result, seen, relevant, graph)
+
+
+def _assembled(result: Attribution, seen: Observations, relevant: Relevant, graph: BlameGraph) -> Diagnosis:
+    signature = result.chosen[0].signature if result.chosen else None
+    evidence = _evidence(result)
+    alternatives = _merged([*result.alternatives, *_dropped(relevant)])
+    return Diagnosis(
+        verdict=result.verdict,
+        headline=_headline(result, seen),
+        job=seen.job,
+        cause=_cause(result),
+        initiating=result.initiating,
+        evidence=evidence,
+        collateral=_collateral(result, evidence),
+        context=tuple(e for e in relevant.events if e.role == "context")[:_EVIDENCE_SHOWN],
+        alternatives=alternatives,
+        missing=missing_facts(result, seen),
+        actions=_actions(signature),
+        hosts=_host_table(seen),
+        blame=graph.edges,
+        reasons=_reasons(result, evidence),
+        reasoning=tuple(result.trail),
+        notes=_notes(seen),
+    )
+
+
+def _cause(result: Attribution) -> Cause | None:
+    if not result.chosen:
+        return None
+    signature = result.chosen[0].signature
+    return Cause(signature.id, signature.title, _scope(result, signature), result.chosen[0].role)
+
+
+def _scope(result: Attribution, signature: Signature) -> str:
+    """Of several possible scopes the one that fits: a server outside makes it shared, a named host makes it the host's."""
+    if len(signature.scope) == 1:
+        return signature.scope[0]
+    where = result.initiating
+    if where is not None and where.external and "shared-filesystem" in signature.scope:
+        return "shared-filesystem"
+    if where is not None and where.host and "host" in signature.scope:
+        return "host"
+    return signature.scope[0]
+
+
+def _evidence(result: Attribution) -> tuple[Event, ...]:
+    """Events of the cause, the initiating host's first, each in order of place and time."""
+    host = result.initiating.host if result.initiating else None
+    events = [event for finding in result.chosen for event in finding.events if event.role != "context"]
+    ranked = sorted(events, key=lambda e: (e.host != host, e.measured, e.strength == "supporting", _when(e), e.source, e.line))
+    return tuple(ranked[:_EVIDENCE_SHOWN])
+
+
+def _when(event: Event) -> float:
+    return event.at.middle if event.at is not None else float("inf")
+
+
+def _collateral(result: Attribution, evidence: Sequence[Event]) -> tuple[Event, ...]:
+    shown = set(map(id, evidence))
+    events = [e for f in result.consequences for e in f.events if id(e) not in shown and e.role != "context"]
+    return tuple(sorted(events, key=lambda e: (_when(e), e.source, e.line))[:_COLLATERAL_SHOWN])
+
+
+def _dropped(relevant: Relevant) -> list[Alternative]:
+    """What looked like evidence and was set aside, said once per signature, host and reason."""
+    telling = [(e, why) for e, why in relevant.dropped if e.strength != "supporting" and e.role in ("initiating", "ambiguous")]
+    return [Alternative(e.signature, e.host, why) for e, why in telling if not why.startswith("the same line")]
+
+
+def _merged(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
+    return tuple(dict.fromkeys(alternatives))
+
+
+def _actions(signature: Signature | None) -> Actions:
+    if signature is None:
+        return Actions((), (), ())
+    first, second = signature.fix_admin, signature.fix_user
+    if signature.side in ("application", "user"):
+        first, second = second, first
+    return Actions((*first, *second), signature.verify, signature.prevention)
+
+
+def _headline(result: Attribution, seen: Observations) -> str:
+    """The verdict in one sentence."""
+    if result.verdict == "no-failure":
+        return "No failure: nothing in the evidence began one."
+    if not result.chosen:
+        return f"Not established: Slurm says {seen.job.state or 'the job failed'}, and nothing in the evidence says why."
+    signature = result.chosen[0].signature
+    where = _where(result.initiating, seen)
+    if result.verdict == "not-established":
+        suffix = f" The trail leads to {where}." if where else " No host can be named."
+        return f"Not established: the most that the evidence shows is “{signature.title}”.{suffix}"
+    likely = "Likely: " if result.verdict == "likely" else ""
+    if result.initiating is not None and result.initiating.external and result.initiating.host is None:
+        return f"{likely}{signature.title}: {result.initiating.external}. No compute host of the job began it."
+    if where:
+        return f"{likely}{where} began it: {signature.title}."
+    return f"{likely}{signature.title}."
+
+
+def _where(initiating: Initiating | None, seen: Observations) -> str:
+    if initiating is None:
+        return ""
+    rank = f"rank {initiating.rank}" if initiating.rank is not None else ""
+    if initiating.host:
+        return f"{initiating.host} ({rank})" if rank else initiating.host
+    return rank
+
+
+def _reasons(result: Attribution, evidence: Sequence[Event]) -> tuple[str, ...]:
+    """The two to five sentences that carry the verdict."""
+    if not result.chosen:
+        return tuple(result.trail[-1:])
+    reasons = [result.chosen[0].signature.answer]
+    facts = [event for event in evidence if event.measured]
+    if facts:
+        reasons.append("Measured afterwards, it fits: " + "; ".join(dict.fromkeys(_measured(event) for event in facts[:4])) + ".")
+    skip = ("Found ", "Verdict ")
+    reasons += [step for step in result.trail if not step.startswith(skip) and " is explained by " not in step]
+    explained = sum(1 for step in result.trail if " is explained by " in step)
+    if explained:
+        reasons.append(f"{explained} other {'finding follows' if explained == 1 else 'findings follow'} from it.")
+    return tuple(reasons[:6])
+
+
+def _measured(event: Event) -> str:
+    return f"{event.host or 'a host'}: {' '.join(event.text.split())[:120]}"
+
+
+def _host_table(seen: Observations) -> tuple[HostStatus, ...]:
+    findings: dict[str, list[str]] = defaultdict(list)
+    for fact in seen.survey.facts:
+        if fact.host:
+            findings[fact.host].append(_told(fact.fact.name, fact.fact.details))
+    return tuple(_status(host, seen, findings[host]) for host in (seen.job.hosts or seen.hosts))
+
+
+def _told(name: str, details: object) -> str:
+    values = dict(details) if isinstance(details, dict) else {}
+    subject = values.get("mount") or values.get("interface") or values.get("command") or values.get("reason") or values.get("seconds") or ""
+    extra = values.get("percent") or values.get("wait") or ""
+    suffix = f" ({extra}{'%' if values.get('percent') else ''})" if extra else ""
+    return f"{name.replace('-', ' ')}{': ' + subject if subject else ''}{suffix}"
+
+
+def _status(host: str, seen: Observations, findings: Sequence[str]) -> HostStatus:
+    clock = seen.clocks.of(host)
+    sources = dict(sorted(seen.survey.coverage.get(host, {}).items()))
+    if "unreachable" in sources:
+        status = "unreachable"
+    elif not sources:
+        status = "absent"
+    else:
+        status = "ok" if clock.measured else "loose"
+    return HostStatus(
+        host=host,
+        status=status,
+        seconds=seen.survey.probe_seconds.get(host),
+        offset=clock.offset if clock.measured else None,
+        findings=tuple(dict.fromkeys(findings)),
+        sources=sources,
+        log_lines=seen.log_lines.get(host, 0),
+    )
+
+
+def _notes(seen: Observations) -> tuple[str, ...]:
+    notes = list(seen.notes)
+    if not any(clock.measured for clock in seen.clocks.hosts.values()):
+        notes.append("No clock offsets were measured: every host's clock is taken as right within ±1 s.")
+    if seen.job.end is None and seen.clocks.reference is not None:
+        notes.append("Stamps without a year were given the latest year that fits the evidence.")
+    return tuple(notes)
+
+
+def findings_of(seen: Observations, library: Library) -> list[Finding]:
+    """The findings alone, for `signatures test` and for tests."""
+    return find(relevant_events(seen, library).events, library)

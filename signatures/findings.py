@@ -1,0 +1,112 @@
+"""Events -> findings: which signature holds on which host, and how well supported it is there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from signatures.entry import Role, Signature
+from signatures.event import Event
+from signatures.load import Library
+from signatures.relevance import surely_before
+
+Support = Literal["established", "likely", "none"]
+_ROLE_ORDER: tuple[Role, ...] = ("initiating", "ambiguous", "collateral", "context")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One signature on one host (None: unknown, or the whole job). `events` are those that carry it, most telling first."""
+
+    signature: Signature
+    host: str | None
+    events: tuple[Event, ...]
+    role: Role
+    support: Support
+
+    @property
+    def id(self) -> str:
+        return self.signature.id
+
+    @property
+    def logged(self) -> tuple[Event, ...]:
+        """The events that say when it happened: measured ones, and mere support, do not."""
+        return tuple(e for e in self.events if not e.measured and e.strength != "supporting")
+
+    @property
+    def ranks(self) -> frozenset[int]:
+        return frozenset(e.rank for e in self.events if e.rank is not None and e.strength != "supporting")
+
+    @property
+    def servers(self) -> frozenset[str]:
+        return frozenset(e.details["server"] for e in self.events if e.details.get("server"))
+
+
+def find(events: Iterable[Event], library: Library) -> list[Finding]:
+    """All findings with some support, in the order of their first event."""
+    by_signature: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        by_signature[event.signature].append(event)
+    found = []
+    for signature_id, mine in by_signature.items():
+        for host, group in _by_host(mine).items():
+            finding = _finding(library[signature_id], host, group)
+            if finding.support != "none":
+                found.append(finding)
+    return found
+
+
+def _by_host(events: Sequence[Event]) -> dict[str | None, list[Event]]:
+    """Events by host. Those of no known host join the only host that logged the same, if there is just one."""
+    groups: dict[str | None, list[Event]] = defaultdict(list)
+    for event in events:
+        groups[event.host].append(event)
+    hosts = {event.host for event in events if event.host is not None and not event.measured}
+    if None in groups and len(hosts) == 1:
+        groups[next(iter(hosts))] += groups.pop(None)
+    elif None in groups and all(event.measured for event in groups[None]) and len(groups) > 1:
+        loose = groups.pop(None)
+        for group in groups.values():
+            group += loose
+    return groups
+
+
+def _finding(signature: Signature, host: str | None, events: list[Event]) -> Finding:
+    support, role = _support(events)
+    order = {"decisive": 0, "suggestive": 1, "supporting": 2}
+    ranked = sorted(events, key=lambda e: (e.measured, order[e.strength], _ROLE_ORDER.index(e.role)))
+    return Finding(signature, host, tuple(ranked), role, support)
+
+
+def _support(events: Sequence[Event]) -> tuple[Support, Role]:
+    """How well the events support the finding, and its role: that of the best role among events of its deciding strength.
+
+    One decisive event establishes it; so do a suggestive and a supporting one, or two different suggestive ones.
+    """
+    telling = [e for e in events if e.strength != "supporting" and e.role != "context"]
+    if not telling:
+        return "none", "context"
+    role = min((e.role for e in telling), key=_ROLE_ORDER.index)
+    own_role = [e for e in telling if e.role == role]
+    if any(e.strength == "decisive" for e in own_role):
+        return "established", role
+    suggestive = {e.signal for e in telling}
+    supporting = {e.signal for e in events if e.strength == "supporting"}
+    return ("established" if supporting or len(suggestive) > 1 else "likely"), role
+
+
+def first_event(finding: Finding) -> Event | None:
+    """The logged event that no other one surely precedes; None where there is none with a place in time or file."""
+    logged = finding.logged
+    for event in logged:
+        if not any(surely_before(other, event) for other in logged if other is not event):
+            return event
+    return None
+
+
+def begins_surely_before(one: Finding, other: Finding) -> bool:
+    """Whether `one` certainly began before anything of `other` was logged."""
+    first = first_event(one)
+    return first is not None and bool(other.logged) and all(surely_before(first, event) for event in other.logged)

@@ -1,0 +1,139 @@
+"""Where did the chosen cause begin? One host, one rank, a server outside the job, or honestly nobody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from collector.interval import Interval
+from signatures.blame import BlameGraph, odd_rank
+from signatures.diagnosis import Initiating
+from signatures.event import Event
+from signatures.findings import Finding, begins_surely_before, first_event
+from signatures.observe import Observations
+from signatures.relevance import surely_before
+
+_SHARED = frozenset({"shared-filesystem", "fabric"})
+
+
+def locate(chosen: Sequence[Finding], others: Sequence[Finding], seen: Observations, graph: BlameGraph, trail: list[str]) -> Initiating:
+    """Place and time of the cause; `chosen` are the findings of one signature, `others` all the rest."""
+    signature = chosen[0].signature
+    external = _external(chosen)
+    at = _began(chosen)
+    if signature.scope == ("scheduler",):
+        trail.append("A decision of the scheduler has no host that began it.")
+        return Initiating(None, None, external, at)
+    host = None if signature.witness else _host(chosen, seen, graph, external, trail)
+    if signature.witness:
+        trail.append(f"Whoever reports {signature.id} is a witness of it; that does not make it the host that began.")
+    rank = _rank(chosen, others, host, seen, trail)
+    if host is None and rank is not None:
+        host = seen.roster.host_of_rank(rank)
+    return Initiating(host, rank, external, at)
+
+
+def _external(chosen: Sequence[Finding]) -> str | None:
+    """The one server outside the job that all events of the cause name, if any does."""
+    named = Counter(server for finding in chosen for server in finding.servers)
+    return named.most_common(1)[0][0] if len(named) == 1 else None
+
+
+def _began(chosen: Sequence[Finding]) -> Interval | None:
+    moments = [event.at for finding in chosen if (event := first_event(finding)) and event.at]
+    return min(moments, key=lambda at: at.middle) if moments else None
+
+
+def _host(chosen: Sequence[Finding], seen: Observations, graph: BlameGraph, external: str | None, trail: list[str]) -> str | None:
+    hosts = sorted({finding.host for finding in chosen if finding.host is not None})
+    if len(hosts) == 1:
+        trail.append(f"All evidence of it that names a host names {hosts[0]}.")
+        return hosts[0]
+    if not hosts:
+        return _host_by_elimination(chosen, seen, trail)
+    return _host_among(hosts, chosen, graph, external, trail)
+
+
+def _host_by_elimination(chosen: Sequence[Finding], seen: Observations, trail: list[str]) -> str | None:
+    """Lines without a label: the host of the only tasks that ended by themselves, or the only host that there is."""
+    if not any(_printed_by_a_task(event) for finding in chosen for event in finding.logged):
+        return None
+    host, _ = seen.roster.first_to_fail()
+    if host is not None:
+        trail.append(f"Its lines carry no label, but by srun's account only tasks of {host} ended by themselves.")
+        return host
+    only = set(seen.job.hosts) or set(seen.hosts)
+    if len(only) == 1:
+        trail.append(f"Its lines carry no label, but the job ran on {next(iter(only))} alone.")
+        return next(iter(only))
+    return None
+
+
+def _host_among(hosts: Sequence[str], chosen: Sequence[Finding], graph: BlameGraph, external: str | None, trail: list[str]) -> str | None:
+    if external is not None or set(chosen[0].signature.scope) <= _SHARED:
+        trail.append(f"{len(hosts)} hosts report the same{f' about {external}' if external else ''}: a shared cause, no host of the job.")
+        return None
+    for finding in chosen:
+        rest = [other for other in chosen if other.host != finding.host]
+        if finding.host is not None and all(begins_surely_before(finding, other) for other in rest):
+            trail.append(f"{finding.host} has it surely before the {len(rest)} other hosts.")
+            return finding.host
+    suspects = [host for host in graph.suspects() if host in hosts]
+    if len(suspects) == 1:
+        trail.append(f"{len(hosts)} hosts have it at once; of these the others' lost connections lead to {suspects[0]} alone.")
+        return suspects[0]
+    trail.append(f"{', '.join(hosts[:6])} have it, and which was first cannot be told.")
+    return None
+
+
+def _printed_by_a_task(event: Event) -> bool:
+    return not event.measured and not event.labelled
+
+
+def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None, seen: Observations, trail: list[str]) -> int | None:
+    events = [e for f in chosen for e in f.events if (host is None or f.host in (host, None)) and e.strength != "supporting"]
+    odd = odd_rank(events)
+    if odd is not None:
+        trail.append(f"More ranks name rank {odd} as the one that differs than any other.")
+        return odd
+    if any(event.details.get("peer_rank") for event in events) and chosen[0].role == "initiating":
+        return None
+    ranks = {event.rank for event in events if event.rank is not None}
+    if len(ranks) == 1:
+        return next(iter(ranks))
+    if ranks:
+        return _first_rank(events, chosen, trail)
+    if host is None or any(len(finding.ranks) > 1 for finding in others if finding.host == host and finding.role != "collateral"):
+        return None
+    return _rank_by_consequence(others, host) or _rank_by_elimination(events, host, seen)
+
+
+def _first_rank(events: Sequence[Event], chosen: Sequence[Finding], trail: list[str]) -> int | None:
+    """Of several ranks the one that surely was first. Where the host itself failed, the order of its ranks means nothing."""
+    if set(chosen[0].signature.scope) <= {"host"}:
+        return None
+    ranked = [event for event in events if event.rank is not None]
+    for event in ranked:
+        if event.labelled and all(surely_before(event, other) for other in ranked if other.rank != event.rank):
+            if any(other.source == event.source for other in ranked if other.rank != event.rank) and not event.at:
+                return None  # the order of lines in a file that several ranks write is not the order of events
+            trail.append(f"Rank {event.rank} has it surely before the other ranks that do.")
+            return event.rank
+    return None
+
+
+def _rank_by_consequence(others: Sequence[Finding], host: str) -> int | None:
+    """The only rank of the host that shows an effect of its own (not a lost peer)."""
+    ranks = {rank for f in others if f.host == host and f.role != "collateral" and f.support != "none" for rank in f.ranks}
+    return next(iter(ranks)) if len(ranks) == 1 else None
+
+
+def _rank_by_elimination(events: Sequence[Event], host: str, seen: Observations) -> int | None:
+    roster = seen.roster
+    on_host = [rank for rank, where in roster.rank_hosts.items() if where == host and rank not in roster.disputed_ranks]
+    if len(on_host) == 1 and len(roster.rank_hosts) >= len(seen.job.hosts or seen.hosts):
+        return on_host[0]
+    if any(_printed_by_a_task(event) for event in events) and roster.task_is_rank:
+        failed_host, task = roster.first_to_fail()
+        return task if failed_host == host else None
+    return None

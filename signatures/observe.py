@@ -1,0 +1,376 @@
+"""Bundle -> events: every line that a signature knows and every measured fact, each with host, rank and time."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from collector.bundle import Bundle
+from collector.clock import Clocks, zone_shift
+from collector.interval import Interval
+from collector.job import JobFacts
+from collector.labels import Label, read_label, syslog_origin, without_colours
+from collector.roster import Roster
+from collector.scan import Hit, Tally
+from collector.stamps import Stamp, read_stamp
+from collector.survey import HostFact, Survey, Text, survey
+from signatures.entry import FactSignal, FactTest, Near, PatternSignal, Signature
+from signatures.event import Event
+from signatures.load import Library
+from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary
+
+_TEXT_CHARACTERS = 2000
+_SHOWN_CONTEXT = 3
+_ALIKE_KEPT = 12
+"""Events of one signal, source and rank that are kept one by one; later ones only raise the last one's count."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryEvent:
+    """A line that cancels earlier events of `signature` on `host` whose details equal `same`."""
+
+    signature: str
+    host: str | None
+    source: str
+    line: int
+    at: Interval | None
+    same: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Observations:
+    """All that is known of a job after its evidence was read once."""
+
+    job: JobFacts
+    survey: Survey
+    roster: Roster
+    clocks: Clocks
+    events: list[Event] = field(default_factory=list)
+    recoveries: list[RecoveryEvent] = field(default_factory=list)
+    hosts: tuple[str, ...] = ()
+    lines_read: int = 0
+    log_lines: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    last_moment: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observations:
+    """Reads every file of the bundle once. Events come in the order of files and lines, facts last."""
+    found = survey(bundle)
+    seen = Observations(found.job, found, Roster(), _doubted_clocks(bundle, found), hosts=found.hosts)
+    _know_addresses(seen)
+    for text in found.texts:
+        _read_text(bundle, text, vocabulary, seen)
+    for signature in library:
+        seen.events += _fact_events(signature, found.facts)
+    seen.hosts = tuple(dict.fromkeys([*found.hosts, *sorted(seen.roster.named_hosts)]))
+    _take_allocation(seen)
+    seen.events = [_placed(event, seen) for event in seen.events]
+    seen.notes += bundle.notes
+    return seen
+
+
+def _know_addresses(seen: Observations) -> None:
+    for node, values in seen.job.nodes.items():
+        for key in ("NodeAddr", "NodeHostName"):
+            if key in values:
+                seen.roster.addresses.setdefault(values[key], node)
+
+
+_CLOCK_WRONG = re.compile(r"System clock wrong by (?P<seconds>-?\d+(?:\.\d+)?) seconds")
+
+
+def _doubted_clocks(bundle: Bundle, found: Survey) -> Clocks:
+    """The clocks, each widened by what its own time daemon says it was wrong by. Only small system logs are looked at for it."""
+    hosts = dict(found.clocks.hosts)
+    for text in found.texts:
+        if text.kind != "syslog" or text.file.size > 8 << 20:
+            continue
+        content = bundle.text(text.file)
+        for match in _CLOCK_WRONG.finditer(content):
+            line = content[content.rfind("\n", 0, match.start()) + 1 : match.start()]
+            origin = syslog_origin(line)
+            host = text.host or (origin[0] if origin else None)
+            if host:
+                hosts[host] = found.clocks.of(host).doubted(float(match["seconds"]))
+    return Clocks(hosts, found.clocks.reference)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is needed while one text is read. `first` and `last` are its earliest and latest placed stamps."""
+
+    text: Text
+    seen: Observations
+    known: frozenset[str]
+    shift: float
+    alike: dict[tuple[str, str, str | None, int | None], int] = field(default_factory=dict)
+    kept: dict[tuple[str, str, str | None, int | None], int] = field(default_factory=dict)
+
+
+def _read_text(bundle: Bundle, text: Text, vocabulary: Vocabulary, seen: Observations) -> None:
+    known = frozenset(seen.survey.hosts)
+    reading = _Reading(text, seen, known, _shift(bundle, text, seen))
+    tally = Tally()
+    pending: tuple[int, list[tuple[Meaning, Hit]]] = (0, [])
+    for hit in vocabulary.scanner.scan(bundle.blocks(text.file), tally):
+        if hit.line != pending[0]:
+            _take_line(reading, pending[1])
+            pending = (hit.line, [])
+        pending[1].append((vocabulary.meanings[hit.pattern], hit))
+    _take_line(reading, pending[1])
+    seen.lines_read += tally.lines
+    if text.host:
+        seen.log_lines[text.host] += tally.lines
+
+
+def _take_line(reading: _Reading, hits: list[tuple[Meaning, Hit]]) -> None:
+    if not hits:
+        return
+    label, labelled = _whose(reading, hits[0][1])
+    for meaning, hit in hits:
+        if meaning.structure is not None:
+            reading.seen.roster.note(meaning.structure, hit, label, reading.text.file.name)
+    wanted = [(m, h) for m, h in hits if m.structure is None and _counts(m, h, reading, label)]
+    if not wanted:
+        return
+    at, clock_error = _moment(reading, wanted[0][1], label.host)
+    for meaning, hit in wanted:
+        if meaning.recovery is not None and meaning.signature is not None:
+            same = {name: hit.groups.get(name, "") for name in meaning.recovery.same}
+            place = (label.host, reading.text.file.name, hit.line, at, same)
+            reading.seen.recoveries.append(RecoveryEvent(meaning.signature.id, *place))
+        elif meaning.signature is not None and meaning.signal is not None:
+            event = _event(reading, meaning.signature, meaning.signal, hit, label, at, clock_error)
+            _keep(reading, replace(event, labelled=labelled))
+
+
+def _keep(reading: _Reading, event: Event) -> None:
+    """Adds the event, or counts it on the last one like it where there are many already."""
+    key = (event.signature, event.signal, event.host, event.rank)
+    events = reading.seen.events
+    reading.alike[key] = reading.alike.get(key, 0) + 1
+    if reading.alike[key] <= _ALIKE_KEPT:
+        reading.kept[key] = len(events)
+        events.append(event)
+    else:
+        last = reading.kept[key]
+        events[last] = replace(events[last], count=events[last].count + 1)
+
+
+def _counts(meaning: Meaning, hit: Hit, reading: _Reading, label: Label) -> bool:
+    """Whether the hit is of a kind of text, and in a neighbourhood, in which the pattern means what it says."""
+    rule = meaning.signal or meaning.recovery
+    if rule is None or not ACCEPTED[reading.text.kind].intersection(rule.sources):
+        return False
+    signal = meaning.signal
+    if signal is None:
+        return True
+    if signal.near is not None and not _near(signal.near, hit):
+        return False
+    if signal.unless_near is not None and _near(signal.unless_near, hit):
+        return False
+    facts = reading.seen.survey.facts
+    return not any(_holds(test, _facts_of(facts, label.host)) for test in signal.unless_fact)
+
+
+def _near(near: Near, hit: Hit) -> bool:
+    pattern = _compiled(near.pattern)
+    above = hit.before[-near.before :] if near.before else ()
+    return any(pattern.search(line) for line in (hit.text, *above, *hit.after[: near.after]))
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _facts_of(facts: Iterable[HostFact], host: str | None) -> Iterator[HostFact]:
+    """The facts of a host; for an unknown host all, since it may be any."""
+    return (fact for fact in facts if host is None or fact.host is None or fact.host == host)
+
+
+def _holds(test: FactTest, facts: Iterable[HostFact]) -> bool:
+    return any(_matches(test, fact) for fact in facts)
+
+
+def _matches(test: FactTest, fact: HostFact) -> bool:
+    details = fact.fact.details
+    return fact.fact.name == test.fact and all(
+        _compiled(pattern).search(details.get(key, "")) for key, pattern in test.where.items()
+    )
+
+
+_NODE_NAME = re.compile(r"NodeName=(\S+)")
+
+
+def _whose(reading: _Reading, hit: Hit) -> tuple[Label, bool]:
+    """Host and rank of the hit's line, and whether line or path say so themselves."""
+    text = reading.text
+    line = without_colours(hit.text)
+    if text.kind == "syslog" or (text.kind == "unknown" and text.style == "plain"):
+        origin = syslog_origin(line)
+        if origin is not None and text.kind == "syslog":
+            return Label(text.host or origin[0], None), True
+    label = read_label(line, text.style, reading.known)
+    if text.kind == "slurmctld" and text.file.name.rpartition("/")[2].startswith("nodes"):
+        return Label(_node_above(hit), None), True
+    rank = label.rank if label.rank is not None else text.rank
+    if rank is None and label.task is not None:
+        rank = label.task
+    host = label.host or text.host
+    return Label(host, rank, label.task), host is not None or rank is not None
+
+
+def _node_above(hit: Hit) -> str | None:
+    for line in (hit.text, *reversed(hit.before)):
+        if match := _NODE_NAME.search(line):
+            return match[1]
+    return None
+
+
+def _event(
+    reading: _Reading,
+    signature: Signature,
+    signal: PatternSignal,
+    hit: Hit,
+    label: Label,
+    at: Interval | None,
+    clock_error: float,
+) -> Event:
+    if at is not None:
+        ran = float(hit.groups["ran_ms"]) / 1000 if hit.groups.get("ran_ms", "").isdigit() else 0.0
+        at = at.plus(-signal.began_before[1] - ran, -signal.began_before[0] - ran)
+    rank = int(hit.groups["rank"]) if hit.groups.get("rank", "").isdigit() else label.rank
+    return Event(
+        signature=signature.id,
+        signal=signal.name,
+        role=signal.role,
+        strength=signal.strength,
+        host=label.host,
+        rank=rank,
+        source=reading.text.file.name,
+        line=hit.line,
+        text=hit.text[:_TEXT_CHARACTERS].rstrip(),
+        at=at,
+        measured=False,
+        details=hit.groups,
+        before=hit.before[-_SHOWN_CONTEXT:],
+        after=hit.after[:_SHOWN_CONTEXT],
+        clock_error_s=clock_error,
+    )
+
+
+def _shift(bundle: Bundle, text: Text, seen: Observations) -> float:
+    """Zone shift of a job's output against the job's own times, judged from the stamps at the file's beginning."""
+    job = seen.job
+    if text.kind not in ("output", "unknown") or job.start is None or job.end is None:
+        return 0.0
+    moments = []
+    for line in bundle.sample(text.file)[:400]:
+        stamp = read_stamp(line)
+        if stamp is not None and stamp.kind == "local":
+            placed = seen.clocks.place(stamp, text.host)
+            if placed is not None:
+                moments.append(placed.middle)
+    return zone_shift(min(moments), max(moments), job.start, job.end) if moments else 0.0
+
+
+def _moment(reading: _Reading, hit: Hit, host: str | None) -> tuple[Interval | None, float]:
+    """When the line was written, and the part of its uncertainty that is the clock's. Unstamped: between its neighbours."""
+    host = host or reading.text.host or (reading.seen.job.batch_host if reading.text.kind == "output" else None)
+    error = reading.seen.clocks.of(host).offset.uncertainty
+    own = _place(reading, read_stamp(without_colours(hit.text)), host)
+    if own is not None:
+        _note_moment(reading.seen, own)
+        return own, error
+    above = _nearest(reading, reversed(hit.before), host)
+    below = _nearest(reading, hit.after, host)
+    earliest = above.earliest if above else reading.seen.job.start
+    latest = below.latest if below else reading.seen.job.end
+    if above is not None:
+        _note_moment(reading.seen, above)
+    if earliest is None or latest is None or (above is None and below is None):
+        return None, error
+    return Interval(earliest, max(earliest, latest)), error
+
+
+def _place(reading: _Reading, stamp: Stamp | None, host: str | None) -> Interval | None:
+    return reading.seen.clocks.place(stamp, host, reading.shift) if stamp is not None else None
+
+
+def _nearest(reading: _Reading, lines: Iterable[str], host: str | None) -> Interval | None:
+    for line in lines:
+        placed = _place(reading, read_stamp(without_colours(line)), host)
+        if placed is not None:
+            return placed
+    return None
+
+
+def _note_moment(seen: Observations, at: Interval) -> None:
+    seen.last_moment = at.latest if seen.last_moment is None else max(seen.last_moment, at.latest)
+
+
+def _fact_events(signature: Signature, facts: Iterable[HostFact]) -> Iterator[Event]:
+    for signal in signature.facts:
+        for fact in facts:
+            if _matches(signal.test, fact):
+                yield _fact_event(signature, signal, fact)
+
+
+def _fact_event(signature: Signature, signal: FactSignal, fact: HostFact) -> Event:
+    return Event(
+        signature=signature.id,
+        signal=signal.name,
+        role=signal.role,
+        strength=signal.strength,
+        host=fact.host,
+        rank=None,
+        source=fact.source,
+        line=fact.fact.line,
+        text=fact.fact.text[:_TEXT_CHARACTERS],
+        at=None,
+        measured=True,
+        details=fact.fact.details,
+        labelled=fact.host is not None,
+    )
+
+
+def _take_allocation(seen: Observations) -> None:
+    """slurmctld's log names the job's hosts when nothing else does."""
+    allocations = seen.roster.allocations
+    job = seen.job
+    if job.hosts or not allocations:
+        return
+    hosts = allocations.get(job.job_id or "") or (next(iter(allocations.values())) if len(allocations) == 1 else ())
+    seen.job = replace(job, hosts=hosts)
+    seen.hosts = tuple(dict.fromkeys([*hosts, *seen.hosts]))
+
+
+def _placed(event: Event, seen: Observations) -> Event:
+    """The event with its host and rank as far as the whole bundle tells: the line's subject, its rank's host, its task."""
+    roster = seen.roster
+    subject = event.details.get("subject")
+    if subject is not None:
+        return _about_subject(event, subject, seen)
+    if event.host is None and event.rank is not None:
+        return replace(event, host=roster.host_of_rank(event.rank))
+    if event.host is not None and event.rank is None and event.source.endswith((".out", ".err")):
+        return event
+    return event
+
+
+def _about_subject(event: Event, subject: str, seen: Observations) -> Event:
+    """An event about the hosts that the line names. Several: no host, unless it is one of several hosts' lists."""
+    from collector.hostlist import expand
+
+    hosts = [name.split(".")[0] for name in expand(subject)]
+    host = hosts[0] if len(hosts) == 1 else None
+    rank = event.rank
+    tasks = event.details.get("tasks", "")
+    if tasks.isdigit() and seen.roster.task_is_rank:
+        rank = int(tasks)
+    return replace(event, host=host, rank=rank, labelled=True)

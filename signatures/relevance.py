@@ -1,0 +1,179 @@
+"""Which events can have to do with this job's end? Drops what is another job's, outside its time, taken back, or teardown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from collector.interval import Interval
+from collector.roster import Roster, TaskEnd
+from signatures.event import Event
+from signatures.load import Library
+from signatures.observe import Observations, RecoveryEvent
+
+SLACK_BEFORE_S = 300.0
+"""A node may already be failing when the job starts on it; what is older has been survived."""
+SLACK_AFTER_S = 900.0
+"""Slurm and watchdogs report minutes after the end."""
+
+_CGROUP_JOB = re.compile(r"/job_(\d+)(?:/|\b)")
+_CGROUP_UID = re.compile(r"/uid_(\d+)/")
+
+
+@dataclass(slots=True)
+class Relevant:
+    """`events` are kept; `dropped` are the others, each with the reason in a few words."""
+
+    events: list[Event] = field(default_factory=list)
+    dropped: list[tuple[Event, str]] = field(default_factory=list)
+
+
+def relevant_events(seen: Observations, library: Library) -> Relevant:
+    """The events that may be evidence, with srun's teardown of other tasks marked as collateral."""
+    result = Relevant()
+    killed_pids = _pids_of_other_jobs(seen)
+    for event in seen.events:
+        reason = _other_job(event, seen, killed_pids) or _outside(event, seen) or _taken_back(event, seen.recoveries)
+        if reason:
+            result.dropped.append((event, reason))
+        else:
+            result.events.append(event)
+    result.events = _without_general_twins(result, library)
+    result.events = [_teardown(event, seen.roster) for event in result.events]
+    return result
+
+
+def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
+    """Kernel and daemon lines of a shared node that name another job, or a process of one."""
+    own = seen.job.job_id
+    if own is None or event.measured:
+        return ""
+    named = event.details.get("job") or _first(_CGROUP_JOB, event.text)
+    if named and not _same_job(named, own):
+        return f"it is about job {named}"
+    uid = event.details.get("uid") or _first(_CGROUP_UID, event.text)
+    if not named and uid and uid.isdigit() and seen.job.uid is not None and int(uid) != seen.job.uid and uid != "0":
+        return f"it is about a process of user id {uid}"
+    if event.details.get("pid") in foreign_pids:
+        return "it is about a process of another job"
+    return ""
+
+
+def _same_job(named: str, own: str) -> bool:
+    """`12.0`, `12_3` and `12+1` are all job 12's for this purpose."""
+    return re.split(r"[._+]", named)[0] == re.split(r"[._+]", own)[0]
+
+
+def _pids_of_other_jobs(seen: Observations) -> set[str]:
+    """The kernel reports an OOM kill in two lines; only one of them names the cgroup, both name the process."""
+    own = seen.job.job_id
+    pids = set()
+    for event in seen.events:
+        named = _first(_CGROUP_JOB, event.text)
+        if own and named and not _same_job(named, own):
+            pids |= {match[1] for match in re.finditer(r"\bpid=(\d+)|process (\d+)", event.text) if match[1]}
+    for event in seen.events:
+        for line in (*event.before, *event.after):
+            named = _first(_CGROUP_JOB, line)
+            pid = event.details.get("pid")
+            if own and pid and named and not _same_job(named, own) and f"pid={pid}," in line:
+                pids.add(pid)
+    return pids
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str | None:
+    match = pattern.search(text)
+    return match[1] if match else None
+
+
+def _outside(event: Event, seen: Observations) -> str:
+    start, end = seen.job.start, seen.job.end
+    if event.at is None or event.measured:
+        return ""
+    if start is not None and event.at.latest < start - SLACK_BEFORE_S:
+        return "it happened before the job started"
+    if end is not None and event.at.earliest > end + SLACK_AFTER_S:
+        return "it happened after the job had ended"
+    return ""
+
+
+def _taken_back(event: Event, recoveries: Iterable[RecoveryEvent]) -> str:
+    for recovery in recoveries:
+        if recovery.signature != event.signature or recovery.host != event.host or event.measured:
+            continue
+        if any(event.details.get(name, "") != value for name, value in recovery.same.items()):
+            continue
+        if _later(recovery, event):
+            return "the same host reports afterwards that it recovered"
+    return ""
+
+
+def _later(recovery: RecoveryEvent, event: Event) -> bool:
+    if recovery.source == event.source:
+        return recovery.line > event.line
+    return recovery.at is not None and event.at is not None and not recovery.at.before(event.at)
+
+
+def _without_general_twins(result: Relevant, library: Library) -> list[Event]:
+    """Where one line says something specific, what it says in general (any exception, any signal) adds nothing."""
+    specific = {
+        (event.source, event.line)
+        for event in result.events
+        if not event.measured and event.strength != "supporting" and not _is_fallback(event, library)
+    }
+    kept = []
+    for event in result.events:
+        if not event.measured and _is_fallback(event, library) and (event.source, event.line) in specific:
+            result.dropped.append((event, "the same line says something more specific"))
+        else:
+            kept.append(event)
+    return kept
+
+
+def _is_fallback(event: Event, library: Library) -> bool:
+    return library[event.signature].general and event.role != "collateral"
+
+
+_ENDING = re.compile(r"srun: error: .*tasks?[ \d,-]+: (?:Killed|Terminated)")
+
+
+def _teardown(event: Event, roster: Roster) -> Event:
+    """srun kills the remaining tasks once one has ended: a `Killed` after the first ended task is that, not a cause.
+
+    SIGKILL from the kernel's OOM killer looks the same, but then it is the first task that srun reports.
+    """
+    if event.role in ("collateral", "context") or not _ENDING.search(event.text):
+        return event
+    earlier = [end for end in roster.task_ends if end.source == event.source and end.line < event.line and _counts(end)]
+    return replace(event, role="collateral") if earlier else event
+
+
+def _counts(end: TaskEnd) -> bool:
+    return end.how != "Terminated"
+
+
+def surely_before(one: Event, other: Event) -> bool:
+    """Whether `one` certainly came first. Lines of one file keep their order; on one host its clock's error does not count."""
+    if one.measured or other.measured:
+        return False
+    if one.source == other.source and one.host == other.host and not _moved(one, other):
+        return one.line < other.line
+    if one.at is None or other.at is None:
+        return False
+    if one.host is not None and one.host == other.host:
+        return _narrowed(one).before(_narrowed(other))
+    return one.at.before(other.at)
+
+
+def _moved(one: Event, other: Event) -> bool:
+    """Where a line reports something that began earlier, its place in the file is not its place in time."""
+    return "ran_ms" in one.details or "ran_ms" in other.details
+
+
+def _narrowed(event: Event) -> Interval:
+    at = event.at
+    if at is None:
+        raise ValueError("an event without a time has no order")
+    error = min(event.clock_error_s, at.uncertainty)
+    return Interval(at.earliest + error, at.latest - error) if error < at.uncertainty else Interval(at.middle, at.middle)

@@ -1,0 +1,193 @@
+"""Which reader a file gets, by its name and by its content; unreachable hosts; a job's end as facts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.facts import READERS, reader_by_content, reader_for
+from collector.facts.clock import clock_facts
+from collector.facts.disk_space import disk_space_facts
+from collector.facts.job_state import job_facts_as_measured
+from collector.facts.limits import limit_facts, quota_facts
+from collector.facts.links import link_facts
+from collector.facts.measured import Measured
+from collector.facts.memory import memory_facts
+from collector.facts.mounts import mount_facts
+from collector.facts.nfs_statistics import nfs_facts
+from collector.facts.processes import process_facts
+from collector.facts.reachability import reachability_facts
+from collector.job import JobFacts, StepFacts
+
+NAMES = [
+    ("df.txt", disk_space_facts),
+    ("df-h.txt", disk_space_facts),
+    ("df-i.txt", disk_space_facts),
+    ("df_hT.out", disk_space_facts),
+    ("hosts/c01/df.txt", disk_space_facts),
+    ("lfs-df.txt", disk_space_facts),
+    ("mounts.txt", mount_facts),
+    ("mountinfo.txt", mount_facts),
+    ("proc_self_mountinfo", mount_facts),
+    ("proc_mounts.txt", mount_facts),
+    ("mountstats.txt", nfs_facts),
+    ("ps.txt", process_facts),
+    ("ps-aux.txt", process_facts),
+    ("meminfo.txt", memory_facts),
+    ("links.txt", link_facts),
+    ("ip-link.txt", link_facts),
+    ("ibstat.txt", link_facts),
+    ("ibv_devinfo.txt", link_facts),
+    ("clock.txt", clock_facts),
+    ("cgroup.txt", limit_facts),
+    ("proc_cgroups.txt", limit_facts),
+    ("quota.txt", quota_facts),
+    ("lfs-quota.txt", quota_facts),
+    ("unreachable.txt", reachability_facts),
+]
+
+OTHER_NAMES = [
+    "dmesg.txt",
+    "slurm-12.out",
+    "proc_key-users.txt",
+    "stacks.txt",
+    "psi.txt",
+    "dfs.log",
+    "",
+    ".",
+    "df/x",
+]
+
+CONTENTS = [
+    ("\nFilesystem      Size  Used Avail Use% Mounted on\ntmpfs 1G 0 1G 0% /run\n", disk_space_facts),
+    ("Filesystem     1024-blocks  Used Available Capacity Mounted on\n", disk_space_facts),
+    ("Filesystem     Inodes IUsed  IFree IUse% Mounted on\n", disk_space_facts),
+    ("bash: line 1:   895 Killed                  timeout -s KILL 4 df -P /ckpt\n", disk_space_facts),
+    ("timeout: df -h exceeded 20 s\n", disk_space_facts),
+    ("device nfs01:/ckpt mounted on /srv/nfs with fstype nfs4 statvers=1.1\n", nfs_facts),
+    ("overlay / overlay rw,relatime,lowerdir=/ 0 0\n", mount_facts),
+    ("36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw\n", mount_facts),
+    ("/dev/sda1 on / type ext4 (rw,relatime)\n", mount_facts),
+    ("USER         PID %CPU %MEM     VSZ    RSS TTY      STAT START   TIME COMMAND\n", process_facts),
+    ("  PID  PPID USER     STAT WCHAN                    ELAPSED COMMAND\n", process_facts),
+    ("MemTotal:        1005172 kB\n", memory_facts),
+    ("#subsys_name	hierarchy	num_cgroups	enabled\n", limit_facts),
+    ("pids.max 512\n", limit_facts),
+    ("1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN\n", link_facts),
+    ("CA 'mlx5_0'\n\tCA type: MT4123\n", link_facts),
+    ("sent=1796023827.827285\n", clock_facts),
+    ("Disk quotas for user u2104 (uid 21044): none\n", quota_facts),
+    ("      user/group     ||           size          ||    chunk files\n", quota_facts),
+]
+
+OTHER_CONTENTS = [
+    "",
+    "Traceback (most recent call last):\n",
+    "epoch 1\n" * 9 + "Filesystem      Size  Used Avail Use% Mounted on\n",
+    "[12345.678901] NVRM: Xid (PCI:0000:c1:00): 79, pid=1\n",
+    "JobId=1 JobName=pretrain\n",
+]
+
+
+@pytest.mark.parametrize(("name", "reader"), NAMES)
+def test_usual_names(name: str, reader: object) -> None:
+    assert reader_for(name) is reader
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_other_names(name: str) -> None:
+    assert reader_for(name) is None
+
+
+@pytest.mark.parametrize(("text", "reader"), CONTENTS)
+def test_usual_contents(text: str, reader: object) -> None:
+    assert reader_by_content(text) is reader
+
+
+@pytest.mark.parametrize("text", OTHER_CONTENTS)
+def test_other_contents(text: str) -> None:
+    assert reader_by_content(text) is None
+
+
+@given(st.text())
+def test_any_name_and_any_content(text: str) -> None:
+    reader_for(text)
+    reader_by_content(text)
+
+
+_DETAILS = {
+    "filesystem-full": {"mount", "device", "fstype", "percent", "available"},
+    "filesystem-nearly-full": {"mount", "device", "fstype", "percent", "available"},
+    "inodes-used-up": {"mount", "device", "fstype"},
+    "mount-hung": {"mount", "server", "fstype"},
+    "mount-error": {"mount", "error", "fstype"},
+    "mount-read-only": {"mount", "device", "fstype"},
+    "nfs-retransmissions": {"mount", "server", "operation"},
+    "process-in-d-state": {"command", "pid", "wait", "filesystem"},
+    "host-unreachable": {"reason"},
+    "clock-off": {"seconds"},
+    "memory-pressure": {"available", "total"},
+    "link-down": {"interface"},
+    "quota-used-up": {"filesystem", "kind"},
+    "pids-used-up": {"limit"},
+    "cgroups-used-up": {"limit"},
+    "job-state": {"state", "reason", "exit", "signal"},
+    "step-state": {"state", "reason", "exit", "signal"},
+}
+
+_PIECES = st.sampled_from(
+    [text for text, _ in CONTENTS] + ["D 1 x\n", "0 0 0 100% /a\n", "df: /x: EIO\n", "  9\n"]
+)
+
+
+@given(st.lists(st.one_of(_PIECES, st.text()), max_size=6).map("".join))
+def test_every_reader_stays_within_the_table_of_facts(text: str) -> None:
+    for reader in READERS.values():
+        for fact in reader(text):
+            assert set(fact.details) == _DETAILS[fact.name]
+            assert 1 <= fact.line <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "ssh at 1796022540.521: ssh: connect to host 10.77.0.13 port 22: No route to host\n",
+            "No route to host",
+        ),
+        ("ssh: connect to host c03 port 2222: Connection timed out\n", "Connection timed out"),
+        ("ssh: Could not resolve hostname c03: Name or service not known\n", "Name or service not known"),
+        ("\nno answer in 5 s\nagain\n", "no answer in 5 s"),
+        ("Permission denied (publickey).", "Permission denied (publickey)."),
+    ],
+)
+def test_why_a_host_is_unreachable(text: str, reason: str) -> None:
+    (fact,) = reachability_facts(text)
+    assert (fact.name, fact.details) == ("host-unreachable", {"reason": reason})
+
+
+def test_no_reason_is_no_fact() -> None:
+    assert reachability_facts(" \n") == []
+
+
+def test_the_end_of_a_job_as_facts() -> None:
+    steps = (StepFacts("batch", "FAILED", 1, 0), StepFacts("0", "CANCELLED", 0, 15, ("c01",)))
+    job = JobFacts(job_id="1", state="FAILED", reason="NonZeroExitCode", exit_code=143, signal=0, steps=steps)
+    details = {"state": "FAILED", "reason": "NonZeroExitCode", "exit": "143", "signal": "0"}
+    assert job_facts_as_measured(job) == [
+        Measured("job-state", 1, "JobState=FAILED Reason=NonZeroExitCode ExitCode=143:0", details),
+        Measured(
+            "step-state",
+            1,
+            "step batch FAILED 1:0",
+            {"state": "FAILED", "reason": "", "exit": "1", "signal": "0"},
+        ),
+        Measured(
+            "step-state",
+            1,
+            "step 0 CANCELLED 0:15",
+            {"state": "CANCELLED", "reason": "", "exit": "0", "signal": "15"},
+        ),
+    ]
+    assert job_facts_as_measured(JobFacts()) == []
