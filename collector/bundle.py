@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +25,9 @@ MAX_TEXT_BYTES = 16 << 20
 """How much of a file that is read whole (df, ps, scontrol's output) is taken."""
 MAX_UNPACKED_BYTES = 64 << 30
 SAMPLE_BYTES = 64 << 10
+
+_Stream = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile | BufferedReader
+_UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,33 @@ class Bundle:
         done = 0
         try:
             with _opened(file.path) as stream:
-                while block := stream.read(BLOCK_BYTES):
+                while block := self._block(stream, file, done):
                     done += len(block)
                     yield block
                     if done > MAX_UNPACKED_BYTES:
                         self.notes.append(f"{file.name}: only the first {done:,} bytes were read")
                         return
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            self.notes.append(f"{file.name}: {_why(error)} after {done:,} bytes; what came before was used")
+        except _UNREADABLE as error:
+            self._note_failure(file, error, done)
+
+    def _block(self, stream: _Stream, file: BundleFile, done: int) -> bytes:
+        """Up to a block of bytes. What a damaged file gives before the damage counts, so it is read in the stream's own pieces."""
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            while size < BLOCK_BYTES and (piece := stream.read1(BLOCK_BYTES - size)):
+                pieces.append(piece)
+                size += len(piece)
+        except _UNREADABLE as error:
+            if not pieces:
+                raise
+            self._note_failure(file, error, done + size)
+        return b"".join(pieces)
+
+    def _note_failure(self, file: BundleFile, error: BaseException, done: int) -> None:
+        note = f"{file.name}: {_why(error)}"
+        if not any(known.startswith(note) for known in self.notes):
+            self.notes.append(f"{note} after {done:,} bytes; what came before was used")
 
     def text(self, file: BundleFile) -> str:
         """The whole file as text, with `\\n` line ends; at most MAX_TEXT_BYTES of it, and a note where that cut it."""
@@ -72,7 +95,7 @@ class Bundle:
         try:
             with _opened(file.path) as stream:
                 beginning = stream.read(SAMPLE_BYTES)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        except _UNREADABLE:
             return []
         lines = decode(beginning).replace("\r", "\n").split("\n")
         return lines[:-1] if len(beginning) == SAMPLE_BYTES and len(lines) > 1 else lines
@@ -201,9 +224,6 @@ def _regular_file(root: Path, path: Path, name: str, notes: list[str]) -> Bundle
         notes.append(f"{name}: permission denied")
         return None
     return BundleFile(name, path, state.st_size)
-
-
-_Stream = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile | IO[bytes]
 
 
 def _opened(path: Path) -> _Stream:

@@ -94,13 +94,13 @@ def read_label(line: str, style: Style, known_hosts: Sequence[str] | frozenset[s
         named = match["host"]
         if style == "host" or named in known_hosts or named.split(".")[0] in known_hosts:
             host = named
-    return Label(_short(host), int(rank) if rank is not None else None, task)
+    return Label(short_name(host) if host else None, int(rank) if rank is not None else None, task)
 
 
 def syslog_origin(line: str) -> tuple[str, str] | None:
     """Host and program of a syslog or `journalctl -o short*` line, or None if it is none."""
     match = _SYSLOG.match(line)
-    return (_short(match["host"]) or "", match["program"]) if match else None
+    return (short_name(match["host"]), match["program"]) if match else None
 
 
 def _first(patterns: Sequence[re.Pattern[str]], text: str, group: str) -> str | None:
@@ -110,8 +110,6 @@ def _first(patterns: Sequence[re.Pattern[str]], text: str, group: str) -> str | 
     return None
 
 
-def _short(host: str | None) -> str | None:
+def short_name(host: str) -> str:
     """Host names are compared without their domain; addresses stay whole."""
-    if host is None or re.fullmatch(r"[\d.]+|.*:.*", host):
-        return host
-    return host.split(".")[0]
+    return host if re.fullmatch(r"[\d.]+|.*:.*", host) else host.split(".")[0]

@@ -28,6 +28,8 @@ _PLAIN_FOLDERS = frozenset(
     "log logs output outputs out hosts nodes bundle evidence input stdout stderr slurm tmp var messages ranks job jobs run runs".split()
 )
 
+_NO_HOST = re.compile(r"\d+|attempt_\d+|rank.*|.*[_.]out|none_.*")
+
 _BOOT_STAMP = re.compile(r"^(?:<\d+>)?(?:kern\s*:\s*\w+\s*:\s*)?\[\s*\d{1,9}\.\d{6}")
 _CTIME_STAMP = re.compile(r"^\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ [\d:]+ \d{4}\]")
 _SLURM_STAMP = re.compile(r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?(?:[+-]\d\d:\d\d)?\] ")
@@ -76,13 +78,16 @@ def kind_by_content(sample: Sequence[str]) -> Kind:
 def origin_by_path(path: str, known_hosts: Collection[str]) -> Origin:
     """Host and rank named by a path inside a bundle: `hosts/c01/…`, `c01/messages`, `logs/rank.7.2.c03.log`.
 
-    In `rank.7.2.c03.log` (srun's `rank.%j.%t.%N`) the second number is the task. A leading folder that is no common word is a
-    host's name; in a file's name only `known_hosts` are, and the part after the numbers of a `rank.…` name.
+    In `rank.7.2.c03.log` (srun's `rank.%j.%t.%N`) the second number is the task. The only folder above a file is a host's name
+    unless it is a common word; in a file's name only `known_hosts` are, and the part after the numbers of a `rank.…` name.
     """
     parts = PurePosixPath(path).parts
-    host = _host_of_folders(parts[:-1])
+    host = _host_of_folders(parts[:-1], known_hosts)
     base = _bare(parts[-1]) if parts else ""
     rank, rest = _rank_of_name(base)
+    for folder in reversed(parts[:-1]):
+        if rank is None:
+            rank, _ = _rank_of_name(folder)
     if host is None:
         host = _host_of_name(base, rest, known_hosts)
     return Origin(host, rank)
@@ -95,12 +100,14 @@ def _bare(name: str) -> str:
     return name
 
 
-def _host_of_folders(folders: Sequence[str]) -> str | None:
+def _host_of_folders(folders: Sequence[str], known_hosts: Collection[str]) -> str | None:
     if "hosts" in folders[:-1]:
         return folders[folders.index("hosts") + 1]
     for folder in folders:
-        if folder.lower() not in _PLAIN_FOLDERS and not re.fullmatch(r"\d+|attempt_\d+|.*[_.]out|none_.*", folder):
+        if folder in known_hosts:
             return folder
+    if len(folders) == 1 and folders[0].lower() not in _PLAIN_FOLDERS and not _NO_HOST.fullmatch(folders[0]):
+        return folders[0]
     return None
 
 
@@ -119,5 +126,5 @@ def _host_of_name(base: str, after_rank: str, known_hosts: Collection[str]) -> s
     for token in re.split(r"[._]", base):
         if token in known_hosts:
             return token
-    match = re.fullmatch(r"[._]([A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9-]*)(?:\.(?:out|err|stdout|stderr))?", after_rank)
+    match = re.fullmatch(r"[._](?!localrank)([A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9-]*)(?:\.(?:out|err|stdout|stderr))?", after_rank)
     return match[1] if match else None

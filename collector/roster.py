@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from collector.hostlist import expand
-from collector.labels import Label
+from collector.labels import Label, short_name
 from collector.scan import Hit, Pattern
 
 TASK_END = Pattern(
@@ -22,8 +22,11 @@ NCCL_ADDRESS = Pattern(r"(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO (?:
 RANKS_OF_NODE = Pattern(r"\[(?P<host>[A-Za-z][\w.-]*)\][^\n]{0,120}\branks (?P<ranks>\d+-\d+)")
 ALLOCATED = Pattern(r"sched: Allocate JobId=(?P<job>\d+)\S* NodeList=(?P<hosts>\S+)")
 RAN_ON = Pattern(r"\[rank(?P<rank>\d+)\][^\n]{0,120}\bon (?P<host>[A-Za-z][\w-]*\d)\b")
+RANK_ON_NODE = Pattern(r"Rank (?P<rank>\d+)[,:][^\n]{0,200}?\bnode:? (?P<host>[A-Za-z][\w-]*)\b")
 
-PATTERNS: tuple[Pattern, ...] = (TASK_END, CHILD_RANK, ELASTIC, NCCL_COMM, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON)
+PATTERNS: tuple[Pattern, ...] = (
+    TASK_END, CHILD_RANK, ELASTIC, NCCL_COMM, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE,
+)  # fmt: skip
 """What the scan must look for, besides signatures, so that `Roster` can be filled."""
 
 _ENDED_BY_OTHERS = frozenset({"Terminated", "Killed", "Hangup", "Interrupt", "User defined signal 1", "User defined signal 2"})
@@ -71,7 +74,7 @@ class Roster:
         bare = re.sub(r"<\d+>$|:\d+$", "", name.strip().strip("[]"))
         if bare in self.addresses:
             return self.addresses[bare]
-        short = bare if re.fullmatch(r"[\d.]+|.*:.*", bare) else bare.split(".")[0]
+        short = short_name(bare)
         return short if short in hosts else None
 
     def place_rank(self, rank: int, host: str) -> None:
@@ -88,10 +91,10 @@ class Roster:
             self.elastic = True
         elif pattern is CHILD_RANK:
             self._note_child(hit)
-        elif pattern is NCCL_COMM or pattern is RAN_ON:
-            self.place_rank(int(groups["rank"]), _short(groups["host"]))
+        elif pattern in (NCCL_COMM, RAN_ON, RANK_ON_NODE):
+            self.place_rank(int(groups["rank"]), short_name(groups["host"]))
         elif pattern is NCCL_ADDRESS:
-            self.addresses[groups["address"]] = _short(groups["host"])
+            self.addresses[groups["address"]] = short_name(groups["host"])
         elif pattern is RANKS_OF_NODE:
             self._note_ranks(groups)
         elif pattern is ALLOCATED:
@@ -100,7 +103,7 @@ class Roster:
             self.place_rank(label.rank, label.host)
 
     def _note_task_end(self, hit: Hit, source: str) -> None:
-        hosts = tuple(_short(host) for host in expand(hit.groups["hosts"]))
+        hosts = tuple(short_name(host) for host in expand(hit.groups["hosts"]))
         tasks = _numbers(hit.groups["tasks"])
         self.named_hosts.update(hosts)
         self.task_ends.append(TaskEnd(hosts, tasks, hit.groups["how"].replace(" (core dumped)", "").strip(), source, hit.line))
@@ -111,15 +114,15 @@ class Roster:
         """torchrun's summary prints `host` on the line before `rank`."""
         for line in reversed(hit.before[-3:]):
             if match := re.match(r"^\W*host +: (?P<host>[\w.-]+)", line):
-                self.named_hosts.add(_short(match["host"]))
-                self.place_rank(int(hit.groups["rank"]), _short(match["host"]))
+                self.named_hosts.add(short_name(match["host"]))
+                self.place_rank(int(hit.groups["rank"]), short_name(match["host"]))
                 return
 
     def _note_ranks(self, groups: Mapping[str, str]) -> None:
         first, last = map(int, groups["ranks"].split("-"))
-        self.named_hosts.add(_short(groups["host"]))
+        self.named_hosts.add(short_name(groups["host"]))
         for rank in range(first, min(last, first + 1024) + 1):
-            self.place_rank(rank, _short(groups["host"]))
+            self.place_rank(rank, short_name(groups["host"]))
 
     @property
     def task_is_rank(self) -> bool:
@@ -156,7 +159,3 @@ def _numbers(text: str) -> tuple[int, ...]:
             end = int(last) if last.isdigit() else int(first)
             numbers += range(int(first), min(end, int(first) + 100_000) + 1)
     return tuple(numbers)
-
-
-def _short(host: str) -> str:
-    return host if re.fullmatch(r"[\d.]+", host) else host.split(".")[0]

@@ -11,7 +11,7 @@ _ESCAPE_SEQUENCES = re.compile(
     r"|\x1b[ -/]*[0-~]?"  # all others, and what is left of one that never ends
 )
 
-_CONTROLS = [*range(0x00, 0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)]
+_CONTROLS = [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)]
 _MISLEADING = [
     *range(0x202A, 0x202F),  # embeddings and overrides: they reverse what the eye reads
     *range(0x2066, 0x206A),  # isolates
@@ -29,6 +29,8 @@ _REPLACEMENTS: dict[int, str | None] = {
     **dict.fromkeys(range(0xD800, 0xE000), "\N{REPLACEMENT CHARACTER}"),
 }
 
+_CUT = re.compile(r"… \([0-9,]+ characters\)\Z")
+
 
 def clean(text: str) -> str:
     """The text without escape sequences and controls; newline and tab stay, bidi marks become visible."""
@@ -39,12 +41,14 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The cleaned text with its line breaks as spaces: a progress bar redraws itself with carriage returns."""
+    """The cleaned text with its line breaks as spaces: progress bars are full of carriage returns."""
     return " ".join(part for part in clean(text).split("\n") if part)
 
 
-def cut(text: str, most: int) -> str:
-    """At most the first `most` characters, and how many there were."""
-    if len(text) <= most:
+def cut(text: str, most: int, length: int | None = None) -> str:
+    """The first `most` characters and how many there were: `length` of them, where it was cut before."""
+    if _CUT.search(text, max(0, len(text) - 40)):
+        return text if len(text) <= most + 40 else f"{text[:most]}… ({len(text):,} characters)"
+    if len(text) <= most and (length or 0) <= len(text):
         return text
-    return f"{text[:most]}… ({len(text):,} characters)"
+    return f"{text[:most]}… ({max(len(text), length or 0):,} characters)"

@@ -25,16 +25,22 @@ _TOKENS: tuple[tuple[str, str], ...] = (
 _TOKEN = re.compile("|".join(f"(?:{_START}{pattern})" for _, pattern in _TOKENS))
 _TOKEN_KINDS = tuple((kind, re.compile(_START + pattern)) for kind, pattern in _TOKENS)
 
-_CUT_TOKEN = re.compile(_START + r"(?:AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox|AIza|eyJ|nvapi-)[\w.-]*\Z")
+_CUT_TOKEN = re.compile(
+    _START + r"(?:AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox|AIza|eyJ|nvapi-)[\w.-]*\Z"
+)
 _CUT_AT = 2000
 """Lines were cut here when they were read, perhaps in the middle of a token."""
 
-_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", re.S)
-_KEY_END = re.compile(r"(?:^[^\n]*[A-Za-z0-9+/=]{40,}[^\n]*\n)*[^\n]*-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----", re.M)
+_KEY_EDGE = r"[A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+_KEY_BLOCK = re.compile(rf"-----BEGIN {_KEY_EDGE}.*?(?:-----END {_KEY_EDGE}|\Z)", re.S)
+_KEY_END = re.compile(rf"-----END {_KEY_EDGE}")
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{40,}")
 
-_URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@'\"]*):([^\s/'\"]+)@")
+_URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@'\"]*):([^\s/'\"]+)@(?!sha(?:256|512):)")
 _URL_TOKEN = re.compile(r"(?<=://)[\w-]{20,}@")
-_URL_SIGNATURE = re.compile(r"([?&](?:X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|sig)=)([^\s&'\"]+)", re.I)
+_URL_SIGNATURE = re.compile(
+    r"([?&](?:X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|sig)=)([^\s&'\"]+)", re.I
+)
 _HEADER = re.compile(
     r"(\b(?:proxy-)?authorization\\?['\"]?\s*[:=]\s*\\?['\"]?(?:(?:bearer|basic|token|digest|negotiate)\s+)?)"
     r"([^\s'\"\\,}]+)",
@@ -42,7 +48,7 @@ _HEADER = re.compile(
 )
 _COOKIE = re.compile(r"(\b(?:set-)?cookie\\?['\"]?:\s*\\?['\"]?)([^'\"\\\n]+)", re.I)
 _BEARER = re.compile(r"(\bbearer\s+)(?=[\w.~+/=-]*[0-9])([\w.~+/=-]{12,})", re.I)
-_USER_OPTION = re.compile(r"(\bcurl\b.*?\s(?:-u|--user)[ =]['\"]?[^\s:'\"]+:)([^\s'\"]+)")
+_USER_OPTION = re.compile(r"(\bcurl\b.{0,300}?\s(?:-u|--user)[ =]['\"]?[^\s:'\"]+:)([^\s'\"]+)")
 _NETRC = re.compile(r"(\blogin\s+\S+\s+password\s+)(\S+)")
 
 _SECRET = (
@@ -50,7 +56,10 @@ _SECRET = (
     r"secret[_-]?(?:access[_-]?)?key|private[_-]?key|auth[_-]?key|credentials?|pgpass|mysql_pwd)"
 )
 _NAME = rf"(?<![\w/.-])(?P<name>[\w.-]*{_SECRET})"
-_QUOTED = r"(?P<open>\\?['\"])(?P<quoted>(?:\\.|(?!(?P=open))[^\\\n])*)(?P=open)"
+_QUOTED = (
+    r"(?P<open>\\?['\"])(?P<quoted>(?:(?!(?P=open))(?:\\.|[^\\\n]))*)"
+    r"(?P<close>(?P=open)|(?=\n|\Z))"  # a line that was cut never closes
+)
 _BARE = r"(?P<bare>[^\s&'\"<>\\]+)"
 _ASSIGNED = re.compile(
     rf"(?P<lead>{_NAME}(?:\\?['\"])?(?P<by>\s*(?::=|=>|[:=])\s*)[bru]?)(?:{_QUOTED}|{_BARE})", re.I
@@ -72,6 +81,8 @@ _HARMLESS = re.compile(
     re.I,
 )
 _NUMBER = re.compile(r"-?[0-9][0-9_,.]*[,;)\]}]*")
+_PLAIN_NAMES = ("token", "secret", "secrets", "credential", "credentials")
+_SHORTEST_TOKEN = 8
 _PASSWORD_NAME = re.compile(r"passw|passphrase|pgpass|_pwd", re.I)
 
 _HINT = re.compile(
@@ -110,8 +121,21 @@ def _key_blocks(text: str) -> tuple[str, int]:
     if "PRIVATE KEY" not in text:
         return text, 0
     text, whole = _KEY_BLOCK.subn(_masked_block, text)
-    text, tails = _KEY_END.subn(_masked_block, text)
-    return text, whole + tails
+    text, headless = _headless_key(text)
+    return text, whole + headless
+
+
+def _headless_key(text: str) -> tuple[str, int]:
+    """The end of a key whose beginning was cut off: its last line and the body above it."""
+    lines = text.split("\n")
+    end = next((number for number, line in enumerate(lines) if _KEY_END.search(line)), None)
+    if end is None:
+        return text, 0
+    first = end
+    while first and _KEY_BODY.search(lines[first - 1]):
+        first -= 1
+    lines[first : end + 1] = [_mask("private key")] * (end + 1 - first)
+    return "\n".join(lines), 1
 
 
 def _masked_block(match: re.Match[str]) -> str:
@@ -148,7 +172,7 @@ def _masked_values(pattern: re.Pattern[str], text: str) -> tuple[str, int]:
             return match[0]
         count += 1
         quote = match["open"] or ""
-        return f"{match['lead']}{quote}{_mask(_kind_of_name(match['name']))}{quote}"
+        return f"{match['lead']}{quote}{_mask(_kind_of_name(match['name']))}{match['close'] or ''}"
 
     return pattern.sub(masked, text), count
 
@@ -163,16 +187,16 @@ def _is_secret(match: re.Match[str], value: str) -> bool:
         return False
     if _PASSWORD_NAME.search(name):
         return True
-    if _NUMBER.fullmatch(value):
-        return False
-    return not _is_prose(match, value)
+    return not _NUMBER.fullmatch(value) and not _is_prose(match, value)
 
 
 def _is_prose(match: re.Match[str], value: str) -> bool:
-    """`Unexpected token: indent`, `Invalid credential: expired`: a plain word before a colon, a plain word behind."""
-    plain_name = match["name"].lower() in ("token", "secret", "secrets", "credential", "credentials")
-    unquoted = match["quoted"] is None and "'" not in match["by"] and match["by"].strip() in (":", "")
-    return plain_name and unquoted and not re.search(r"[0-9]", value)
+    """`Unexpected token: indent`, `Invalid credential: expired`, `"token": "the"`: words, no secrets."""
+    if match["name"].lower() not in _PLAIN_NAMES or re.search(r"[0-9]", value):
+        return False
+    if match["quoted"] is not None:
+        return len(value) < _SHORTEST_TOKEN
+    return match["by"].strip() == ":"
 
 
 def _replacing(pattern: re.Pattern[str], kind: str) -> Callable[[str], tuple[str, int]]:

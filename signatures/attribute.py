@@ -168,7 +168,7 @@ def _only_consequences(
     cause = ranked[0]
     trail.append(f"Only consequences are visible; the most specific is {cause.id}. What began them is not in the evidence.")
     chosen = tuple(f for f in visible if f.id == cause.id)
-    suspect = _suspect(graph, trail)
+    suspect = _suspect(graph, trail) or _afflicted(chosen)
     where = Initiating(suspect, None, None, None) if suspect else None
     others = tuple(f for f in findings if f not in chosen)
     alternatives = [Alternative(f.id, f.host, "a consequence as well, or less specific") for f in ranked[1:] if f.id != cause.id]
@@ -187,6 +187,14 @@ def _suspect(graph: BlameGraph, trail: list[str]) -> str | None:
         return None
     trail.append(f"{graph.victims_of(suspects[0])} others lost {suspects[0]}, which names nobody.")
     return suspects[0]
+
+
+def _afflicted(chosen: Sequence[Finding]) -> str | None:
+    """The host whose own kernel reports the consequence, where it is the only one: what began it is there, though not what it was."""
+    hosts = {finding.host for finding in chosen}
+    if chosen[0].signature.family != "node" or chosen[0].signature.witness or len(hosts) != 1:
+        return None
+    return next(iter(hosts))
 
 
 def _nothing_seen(seen: Observations, trail: list[str]) -> Attribution:

@@ -41,6 +41,9 @@ class Consequences:
     def of(self, cause: str) -> frozenset[str]:
         return self._all.get(cause, frozenset())
 
+    def directly(self, cause: str, effect: str) -> bool:
+        return effect in self._direct.get(cause, ())
+
     def leads(self, cause: str, effect: str) -> bool:
         """Whether `cause` produces `effect`. Two that could each follow from the other explain nothing, unless only one does so directly."""
         if cause == effect or effect not in self.of(cause):
@@ -69,9 +72,19 @@ def _why(cause: Finding, effect: Finding, consequences: Consequences) -> str:
         return f"Slurm had already begun to end the job ({cause.id})"
     if not consequences.leads(cause.id, effect.id) or not _reaches(cause, effect):
         return ""
+    if cause.role == "collateral" and not _ended_by_it(cause, effect, consequences):
+        return ""
     if cause.support == "likely" and effect.support == "established" and _stands_alone(effect) and not begins_surely_before(cause, effect):
         return ""
     return f"{effect.id} is what {cause.id} leads to"
+
+
+def _ended_by_it(cause: Finding, effect: Finding, consequences: Consequences) -> bool:
+    """Whether something that is itself a consequence brought about the effect: only endings without a word of why of their
+    own, or what surely came after it; and never a decision of the scheduler."""
+    if not consequences.directly(cause.id, effect.id) or not effect.signature.general or is_scheduler_decision(effect):
+        return False
+    return effect.support == "likely" or begins_surely_before(cause, effect)
 
 
 def _stands_alone(finding: Finding) -> bool:
@@ -84,7 +97,9 @@ def _scheduler_ended_it(cause: Finding, effect: Finding) -> bool:
 
 def is_scheduler_decision(finding: Finding) -> bool:
     """An established limit, cancellation or preemption: Slurm ended the job, whatever else was seen."""
-    return finding.signature.scope == ("scheduler",) and finding.role == "initiating" and finding.support == "established"
+    signature = finding.signature
+    decided = signature.scope == ("scheduler",) and signature.witness
+    return decided and finding.role == "initiating" and finding.support == "established"
 
 
 def _reaches(cause: Finding, effect: Finding) -> bool:

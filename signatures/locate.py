@@ -21,7 +21,7 @@ def locate(chosen: Sequence[Finding], others: Sequence[Finding], seen: Observati
     signature = chosen[0].signature
     external = _external(chosen)
     at = _began(chosen)
-    if signature.scope == ("scheduler",):
+    if signature.scope == ("scheduler",) and signature.witness:
         trail.append("A decision of the scheduler has no host that began it.")
         return Initiating(None, None, external, at)
     host = None if signature.witness else _host(chosen, seen, graph, external, trail)
@@ -47,26 +47,18 @@ def _began(chosen: Sequence[Finding]) -> Interval | None:
 def _host(chosen: Sequence[Finding], seen: Observations, graph: BlameGraph, external: str | None, trail: list[str]) -> str | None:
     hosts = sorted({finding.host for finding in chosen if finding.host is not None})
     if len(hosts) == 1:
-        trail.append(f"All evidence of it that names a host names {hosts[0]}.")
+        trail.append(_only_host(hosts[0], chosen))
         return hosts[0]
     if not hosts:
-        return _host_by_elimination(chosen, seen, trail)
+        trail.append("None of its lines says which host or rank it is from, and the endings of the tasks do not tell.")
+        return None
     return _host_among(hosts, chosen, graph, external, trail)
 
 
-def _host_by_elimination(chosen: Sequence[Finding], seen: Observations, trail: list[str]) -> str | None:
-    """Lines without a label: the host of the only tasks that ended by themselves, or the only host that there is."""
-    if not any(_printed_by_a_task(event) for finding in chosen for event in finding.logged):
-        return None
-    host, _ = seen.roster.first_to_fail()
-    if host is not None:
-        trail.append(f"Its lines carry no label, but by srun's account only tasks of {host} ended by themselves.")
-        return host
-    only = set(seen.job.hosts) or set(seen.hosts)
-    if len(only) == 1:
-        trail.append(f"Its lines carry no label, but the job ran on {next(iter(only))} alone.")
-        return next(iter(only))
-    return None
+def _only_host(host: str, chosen: Sequence[Finding]) -> str:
+    if any(event.labelled for finding in chosen for event in finding.events):
+        return f"All evidence of it that names a host names {host}."
+    return f"Its lines carry no label, but by the endings of the tasks they can only be from {host}."
 
 
 def _host_among(hosts: Sequence[str], chosen: Sequence[Finding], graph: BlameGraph, external: str | None, trail: list[str]) -> str | None:
@@ -86,10 +78,6 @@ def _host_among(hosts: Sequence[str], chosen: Sequence[Finding], graph: BlameGra
     return None
 
 
-def _printed_by_a_task(event: Event) -> bool:
-    return not event.measured and not event.labelled
-
-
 def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None, seen: Observations, trail: list[str]) -> int | None:
     events = [e for f in chosen for e in f.events if (host is None or f.host in (host, None)) and e.strength != "supporting"]
     odd = odd_rank(events)
@@ -105,7 +93,8 @@ def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None
         return _first_rank(events, chosen, trail)
     if host is None or any(len(finding.ranks) > 1 for finding in others if finding.host == host and finding.role != "collateral"):
         return None
-    return _rank_by_consequence(others, host) or _rank_by_elimination(events, host, seen)
+    rank = _rank_by_consequence(others, host, only_task=len(seen.roster.task_hosts) == 1)
+    return rank if rank is not None else _rank_alone(host, seen)
 
 
 def _first_rank(events: Sequence[Event], chosen: Sequence[Finding], trail: list[str]) -> int | None:
@@ -122,18 +111,19 @@ def _first_rank(events: Sequence[Event], chosen: Sequence[Finding], trail: list[
     return None
 
 
-def _rank_by_consequence(others: Sequence[Finding], host: str) -> int | None:
-    """The only rank of the host that shows an effect of its own (not a lost peer)."""
-    ranks = {rank for f in others if f.host == host and f.role != "collateral" and f.support != "none" for rank in f.ranks}
+def _rank_by_consequence(others: Sequence[Finding], host: str, only_task: bool) -> int | None:
+    """The only rank of the host that shows an effect of its own (not a lost peer). That the only task ended says nothing."""
+    effects = [e for f in others if f.host == host and f.role != "collateral" for e in f.events if e.labelled]
+    if only_task:
+        effects = [event for event in effects if "tasks" not in event.details]
+    ranks = {event.rank for event in effects if event.rank is not None}
     return next(iter(ranks)) if len(ranks) == 1 else None
 
 
-def _rank_by_elimination(events: Sequence[Event], host: str, seen: Observations) -> int | None:
+def _rank_alone(host: str, seen: Observations) -> int | None:
+    """The only rank that ran on the host, where every host's ranks are known."""
     roster = seen.roster
     on_host = [rank for rank, where in roster.rank_hosts.items() if where == host and rank not in roster.disputed_ranks]
     if len(on_host) == 1 and len(roster.rank_hosts) >= len(seen.job.hosts or seen.hosts):
         return on_host[0]
-    if any(_printed_by_a_task(event) for event in events) and roster.task_is_rank:
-        failed_host, task = roster.first_to_fail()
-        return task if failed_host == host else None
     return None

@@ -11,8 +11,9 @@ from functools import lru_cache
 from collector.bundle import Bundle
 from collector.clock import Clocks, zone_shift
 from collector.interval import Interval
+from collector.hostlist import expand
 from collector.job import JobFacts
-from collector.labels import Label, read_label, syslog_origin, without_colours
+from collector.labels import Label, read_label, short_name, syslog_origin, without_colours
 from collector.roster import Roster
 from collector.scan import Hit, Tally
 from collector.stamps import Stamp, read_stamp
@@ -55,6 +56,7 @@ class Observations:
     log_lines: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     last_moment: float | None = None
     notes: list[str] = field(default_factory=list)
+    outputs: frozenset[str] = frozenset()
 
 
 def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observations:
@@ -62,6 +64,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     found = survey(bundle)
     seen = Observations(found.job, found, Roster(), _doubted_clocks(bundle, found), hosts=found.hosts)
     _know_addresses(seen)
+    seen.outputs = frozenset(text.file.name for text in found.texts if text.kind in ("output", "unknown"))
     for text in found.texts:
         _read_text(bundle, text, vocabulary, seen)
     for signature in library:
@@ -112,6 +115,8 @@ class _Reading:
 
 
 def _read_text(bundle: Bundle, text: Text, vocabulary: Vocabulary, seen: Observations) -> None:
+    if text.host is not None and text.rank is not None:
+        seen.roster.place_rank(text.rank, text.host)
     known = frozenset(seen.survey.hosts)
     reading = _Reading(text, seen, known, _shift(bundle, text, seen))
     tally = Tally()
@@ -351,23 +356,32 @@ def _take_allocation(seen: Observations) -> None:
 
 
 def _placed(event: Event, seen: Observations) -> Event:
-    """The event with its host and rank as far as the whole bundle tells: the line's subject, its rank's host, its task."""
-    roster = seen.roster
+    """The event with its host and rank as far as the whole bundle tells: the line's subject, its rank's host, the task that failed."""
     subject = event.details.get("subject")
     if subject is not None:
         return _about_subject(event, subject, seen)
-    if event.host is None and event.rank is not None:
-        return replace(event, host=roster.host_of_rank(event.rank))
-    if event.host is not None and event.rank is None and event.source.endswith((".out", ".err")):
+    if event.measured or event.host is not None:
         return event
-    return event
+    if event.rank is not None:
+        return replace(event, host=seen.roster.host_of_rank(event.rank))
+    return _by_elimination(event, seen)
+
+
+def _by_elimination(event: Event, seen: Observations) -> Event:
+    """An unlabelled line of the job's output that tells of a failure of its own is from the only tasks that ended by themselves,
+    or from the only host that there is. (A line about a lost peer may be from anybody.)"""
+    if event.role not in ("initiating", "ambiguous") or event.source not in seen.outputs:
+        return event
+    host, task = seen.roster.first_to_fail()
+    if host is not None:
+        return replace(event, host=host, rank=task if seen.roster.task_is_rank else None)
+    alone = set(seen.job.hosts) or set(seen.hosts)
+    return replace(event, host=next(iter(alone))) if len(alone) == 1 else event
 
 
 def _about_subject(event: Event, subject: str, seen: Observations) -> Event:
     """An event about the hosts that the line names. Several: no host, unless it is one of several hosts' lists."""
-    from collector.hostlist import expand
-
-    hosts = [name.split(".")[0] for name in expand(subject)]
+    hosts = [seen.roster.addresses.get(name, short_name(name)) for name in expand(subject)]
     host = hosts[0] if len(hosts) == 1 else None
     rank = event.rank
     tasks = event.details.get("tasks", "")

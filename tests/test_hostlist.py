@@ -49,6 +49,8 @@ def test_expanding(text: str, hosts: tuple[str, ...]) -> None:
         "c*",
         "c[1-9/2]",
         "c[[1-2]]",
+        "c[,]",
+        ",",
     ],
 )
 def test_what_is_no_host_list_comes_back(text: str) -> None:

@@ -1,0 +1,113 @@
+"""`denpex-collect`: the command line. A first word that is a sub-command's name runs that; anything else is a target."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from collector.errors import BadInput, DenpexError
+from hooks.run import Knowledge, default_report_name, diagnose_target, load_knowledge, write_private
+from hooks.signature_commands import app as signature_app
+from reports.html import render_html
+from reports.json_form import as_json
+from reports.text import explain, render_text
+from signatures.diagnosis import Diagnosis
+
+SUBCOMMANDS = ("signatures",)
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"denpex-collect {version('denpex-collect')}")
+        raise typer.Exit
+
+
+@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+def diagnose(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Bundle folder or .tar.gz, folder of logs, one log file, or - for standard input.")],
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report there [default: denpex-JOBID.html].")] = None,
+    no_html: Annotated[bool, typer.Option("--no-html", help="Write no report.")] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print the diagnosis as JSON (denpex.diagnosis/1) and nothing else.")] = False,
+    explained: Annotated[bool, typer.Option("--explain", help="Print every step of the reasoning.")] = False,
+    signatures: Annotated[list[Path] | None, typer.Option("--signatures", metavar="DIR", help="A site's own signatures; may be repeated. They win.")] = None,
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Say which host began a job's failure, why, how sure that is, and what to do next.
+
+    Reads saved evidence and nothing else: no Slurm, no network; nothing leaves this machine. The verdict goes to the
+    terminal, the report to a file.
+
+    \b
+    denpex-collect bundle.tar.gz                a collected bundle
+    denpex-collect ./logs --html report.html    any folder of logs
+    journalctl -k | denpex-collect -            standard input
+    denpex-collect signatures list              what it knows
+
+    \b
+    Exit status: 0 diagnosed, or no failure; 2 wrong use or unusable target; 3 nothing to read; 4 faulty signatures.
+    """
+    knowledge = load_knowledge(signatures or ())
+    diagnosis = diagnose_target(target, knowledge)
+    if as_json_:
+        typer.echo(json.dumps(as_json(diagnosis), indent=2, ensure_ascii=False))
+    report = _write_report(target, diagnosis, knowledge, html, wanted=not no_html and not (as_json_ and html is None))
+    if not as_json_:
+        typer.echo(render_text(diagnosis, report))
+    if explained:
+        typer.echo(explain(diagnosis), err=as_json_)
+
+
+def _write_report(target: str, diagnosis: Diagnosis, knowledge: Knowledge, html: Path | None, wanted: bool) -> Path | None:
+    """Where the report is. Without --html a folder that cannot be written costs the report, not the verdict."""
+    if not wanted:
+        return None
+    path = html or default_report_name(target, diagnosis)
+    entry = knowledge.library[diagnosis.cause.id] if diagnosis.cause else None
+    try:
+        write_private(path, render_html(diagnosis, entry))
+    except BadInput as error:
+        if html is not None:
+            raise
+        typer.echo(f"denpex-collect: {error.what}; no report was written (--html FILE)", err=True)
+        return None
+    return path
+
+
+app_with_subcommands = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app_with_subcommands.add_typer(signature_app, name="signatures")
+
+
+def main() -> None:
+    """The console script: runs the command and turns our errors into one line, a remedy and an exit status."""
+    words = sys.argv[1:]
+    try:
+        if words and words[0] in SUBCOMMANDS:
+            app_with_subcommands(prog_name="denpex-collect")
+        else:
+            app(prog_name="denpex-collect")
+    except DenpexError as error:
+        _fail(error)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away, as `| head` does: no more can be said
+        sys.exit(0)
+    except KeyboardInterrupt:
+        typer.echo("denpex-collect: interrupted", err=True)
+        sys.exit(130)
+
+
+def _fail(error: DenpexError) -> NoReturn:
+    typer.echo(f"denpex-collect: {error.what}", err=True)
+    if error.remedy:
+        typer.echo(f"  {error.remedy}", err=True)
+    sys.exit(error.exit_status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What stands in a report, and in which words, before any form is chosen?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from collector import __version__
+from reports.encyclopedia import EntryView, Pair, Panel, checks, entry_view, panels_of, steps
+from reports.folding import EventGroup, EventView, HostRow, event_groups, event_view, host_rows
+from reports.json_form import SCHEMA
+from reports.safe import safe_diagnosis
+from reports.verdict import Action, Badge, Fact, badge_of, day_of, facts_of, first_action
+from reports.wording import counted
+from signatures.diagnosis import Alternative, Diagnosis
+from signatures.load import Library
+
+_MOST_IN_FULL = 3
+_MOST_ROWS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    title: str
+    host: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything that a report says, as plain values: all forms print these, so none can disagree."""
+
+    title: str
+    about: str
+    badge: Badge
+    headline: str
+    facts: tuple[Fact, ...]
+    first: Action | None
+    panels: tuple[Panel, ...]
+    reasons: tuple[str, ...]
+    reasoning: tuple[str, ...]
+    evidence: tuple[EventGroup, ...]
+    first_lines: tuple[EventView, ...]
+    ruled_out: tuple[RuledOut, ...]
+    missing: tuple[Action, ...]
+    fix: tuple[Action, ...]
+    verify: tuple[Pair, ...]
+    prevent: tuple[str, ...]
+    hosts: tuple[HostRow, ...]
+    hosts_left_out: str
+    hosts_summary: str
+    collateral: tuple[EventGroup, ...]
+    context: tuple[EventGroup, ...]
+    entry: EntryView | None
+    notes: tuple[str, ...]
+    footer: tuple[str, ...]
+
+
+def page_of(diagnosis: Diagnosis, library: Library) -> Page:
+    """The page of a diagnosis; without the cause's entry where the library has none of that id."""
+    safe, masked = safe_diagnosis(diagnosis)
+    titles = {signature.id: signature.title for signature in library}
+    day = day_of(safe)
+    entry = library.signatures.get(safe.cause.id) if safe.cause else None
+    hosts, hosts_left_out = host_rows(safe)
+    return Page(
+        title=_title(safe),
+        about=_about(safe),
+        badge=badge_of(safe),
+        headline=safe.headline,
+        facts=facts_of(safe, entry),
+        first=first_action(safe),
+        panels=panels_of(entry) if entry else (),
+        reasons=safe.reasons,
+        reasoning=safe.reasoning,
+        evidence=event_groups(safe.evidence, titles, day, _MOST_IN_FULL, _MOST_ROWS),
+        first_lines=tuple(event_view(event, day) for event in safe.evidence[:5]),
+        ruled_out=tuple(_ruled_out(alternative, titles) for alternative in safe.alternatives),
+        missing=tuple(Action(missing.fact, missing.how) for missing in safe.missing),
+        fix=steps(safe.actions.fix),
+        verify=checks(safe.actions.verify),
+        prevent=safe.actions.prevent,
+        hosts=hosts,
+        hosts_left_out=hosts_left_out,
+        hosts_summary=_hosts_summary(safe),
+        collateral=event_groups(safe.collateral, titles, day, 1, _MOST_ROWS),
+        context=event_groups(safe.context, titles, day, 1, _MOST_ROWS),
+        entry=entry_view(entry) if entry else None,
+        notes=safe.notes,
+        footer=_footer(masked),
+    )
+
+
+def _about(diagnosis: Diagnosis) -> str:
+    job = diagnosis.job
+    if job.job_id is None:
+        return "Loose logs"
+    return f"Job {job.job_id} on {job.cluster}" if job.cluster else f"Job {job.job_id}"
+
+
+def _title(diagnosis: Diagnosis) -> str:
+    what = diagnosis.cause.title if diagnosis.cause else "no cause found"
+    if diagnosis.verdict == "no-failure":
+        return f"{_about(diagnosis)}: no failure"
+    return f"{_about(diagnosis)}: {what} ({badge_of(diagnosis).word.lower()})"
+
+
+def _ruled_out(alternative: Alternative, titles: Mapping[str, str]) -> RuledOut:
+    title = titles.get(alternative.cause)
+    name = f"{title} ({alternative.cause})" if title else alternative.cause
+    return RuledOut(name, alternative.host or "", alternative.why_not)
+
+
+def _hosts_summary(diagnosis: Diagnosis) -> str:
+    """`30 of 32 hosts answered in full; 1 partly, 1 not at all.`"""
+    statuses = [host.status for host in diagnosis.hosts]
+    if not statuses:
+        return "No host is known."
+    if set(statuses) <= {"loose"}:
+        return f"{counted(len(statuses), 'host')} seen in logs; no host was asked."
+    silent = sum(status in ("unreachable", "absent") for status in statuses)
+    full = f"{statuses.count('ok'):,} of {counted(len(statuses), 'host')} gave all evidence"
+    partly = f"{statuses.count('partial'):,} part of it" if "partial" in statuses else ""
+    return ", ".join(part for part in (full, partly, f"{silent:,} none" if silent else "") if part) + "."
+
+
+def _footer(masked: int) -> tuple[str, ...]:
+    secrets = "No secret was found in it" if masked == 0 else f"{counted(masked, 'secret')} masked"
+    return (
+        f"denpex-collect {__version__}",
+        f"schema {SCHEMA}",
+        secrets,
+        "All times are UTC, on the collector's clock; ± is how far off they can be.",
+    )

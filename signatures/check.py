@@ -1,0 +1,86 @@
+"""Does every entry keep its promises? Its own examples, its patterns' manners, and its neighbours'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from signatures.entry import Example, Near, PatternSignal, Signature
+from signatures.load import Library
+
+_ORDINARY = (
+    "2026-11-30 05:30:00,123 INFO [rank3] step 1200 loss 1.9046 grad_norm 0.52 lr 3e-5",
+    "[12345.678901] docker0: port 1(veth43d3c1b) entered forwarding state",
+    "Nov 30 05:30:00 node01 systemd[1]: Started Session 12 of User alice.",
+    "[2026-11-30T05:30:00.123] sched: Allocate JobId=12 NodeList=node[01-02] #CPUs=64 Partition=batch",
+    "node01:100:200 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 22.",
+    "finished, 0 errors, exit 0",
+)
+
+
+def matching_signals(signature: Signature, example: Example) -> list[str]:
+    """Names of the entry's pattern signals that the example's text sets off, on any of its lines."""
+    lines = example.line.splitlines() or [""]
+    names = []
+    for number, line in enumerate(lines):
+        for signal in signature.patterns:
+            if example.source in signal.sources and _matches(signal, lines, number, line):
+                names.append(signal.name)
+    return names
+
+
+def _matches(signal: PatternSignal, lines: list[str], number: int, line: str) -> bool:
+    if not re.search(signal.pattern, line, re.IGNORECASE if signal.ignore_case else 0):
+        return False
+    if signal.near is not None and not _around(signal.near, lines, number):
+        return False
+    return signal.unless_near is None or not _around(signal.unless_near, lines, number)
+
+
+def _around(near: Near, lines: list[str], number: int) -> bool:
+    return any(re.search(near.pattern, line) for line in lines[max(0, number - near.before) : number + near.after + 1])
+
+
+def example_faults(signature: Signature) -> Iterator[str]:
+    """What of the entry's own examples does not hold."""
+    for example in signature.examples:
+        names = matching_signals(signature, example)
+        if not names:
+            yield f"{signature.id}: no signal matches its example {example.line!r}"
+        elif example.signal is not None and example.signal not in names:
+            yield f"{signature.id}: its example {example.line!r} is matched by {names}, not by {example.signal!r}"
+    for example in signature.counter_examples:
+        names = matching_signals(signature, example)
+        if names:
+            yield f"{signature.id}: {names} match what must not match ({example.note}): {example.line!r}"
+
+
+def manners(signature: Signature) -> Iterator[str]:
+    """Patterns that match ordinary lines, and links of an entry to itself."""
+    for line in _ORDINARY:
+        for source in ("kernel", "output", "slurmd", "slurmctld", "daemon", "tool"):
+            names = matching_signals(signature, Example(line, source, ""))
+            if names:
+                yield f"{signature.id}: {names} match an ordinary line: {line!r}"
+    if signature.id in signature.leads_to or any(other == signature.id for other, _ in signature.related):
+        yield f"{signature.id}: links to itself"
+
+
+def claims(library: Library) -> Iterator[str]:
+    """Examples that another entry would name as the beginning: decisive and initiating, though neither leads to the other."""
+    for owner in library:
+        for example in owner.examples:
+            for other in library:
+                if other.id != owner.id and not _akin(owner, other) and _claims(other, example):
+                    yield f"{other.id} claims an example of {owner.id}: {example.line!r}"
+
+
+def _akin(one: Signature, other: Signature) -> bool:
+    related = {other_id for other_id, _ in one.related} | set(one.leads_to)
+    back = {other_id for other_id, _ in other.related} | set(other.leads_to)
+    return other.id in related or one.id in back or other.general
+
+
+def _claims(signature: Signature, example: Example) -> bool:
+    names = set(matching_signals(signature, example))
+    return any(s.name in names and s.strength == "decisive" and s.role == "initiating" for s in signature.patterns)

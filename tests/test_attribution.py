@@ -1,0 +1,223 @@
+"""Who began it? Small bundles with a known answer, one for each rule that keeps an innocent host from being named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from collector.bundle import open_bundle
+from signatures.diagnose import diagnose
+from signatures.diagnosis import Diagnosis
+from signatures.load import load_library, shipped_folder
+from signatures.vocabulary import build_vocabulary
+
+LIBRARY = load_library([shipped_folder()])
+VOCABULARY = build_vocabulary(LIBRARY, None)
+
+
+def diagnosed(folder: Path, files: Mapping[str, str]) -> Diagnosis:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    with open_bundle(str(folder)) as bundle:
+        return diagnose(bundle, LIBRARY, VOCABULARY)
+
+
+def answer(diagnosis: Diagnosis) -> tuple[str | None, str | None, int | None, str]:
+    where = diagnosis.initiating
+    cause = diagnosis.cause.id if diagnosis.cause else None
+    return cause, where.host if where else None, where.rank if where else None, diagnosis.verdict
+
+
+def clock(offset: float, uptime: float = 5000.0) -> str:
+    return f"sent=1796016000.000\nnode={1796016000.002 + offset:.3f}\nreceived=1796016000.004\nuptime={uptime}\nboot_id=x\n"
+
+
+JOB = """JobId=7 JobName=train UserId=alice(2001) GroupId=alice(2001)
+   JobState={state} Reason={reason} Dependency=(null)
+   Requeue=0 Restarts=0 BatchFlag=1 ExitCode={exit}
+   StartTime=2026-11-30T05:00:00 EndTime=2026-11-30T05:20:00
+   NodeList=n[1-3] BatchHost=n1 NumNodes=3 NumTasks=3
+"""
+FAILED = JOB.format(state="FAILED", reason="NonZeroExitCode", exit="1:0")
+
+LOST_N3 = (
+    "2026-11-30 05:1{minute}:00,100 INFO [rank{rank}] step 10\n"
+    "[rank{rank}]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [n3]:38635\n"
+)
+
+
+def test_raw_stamps_mislead_and_offsets_put_them_right(tmp_path: Path) -> None:
+    """n3's clock runs 95 s ahead, so its exception seems to come after the others' lost connection."""
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n1/clock.txt": clock(0),
+            "hosts/n2/clock.txt": clock(0),
+            "hosts/n3/clock.txt": clock(95),
+            "logs/rank.7.0.n1.log": LOST_N3.format(rank=0, minute=0),
+            "logs/rank.7.1.n2.log": LOST_N3.format(rank=1, minute=0),
+            "logs/rank.7.2.n3.log": "2026-11-30 05:11:30,000 INFO [rank2] step 10\n[rank2]: Traceback (most recent call last):\n[rank2]: KeyError: 'labels'\n2026-11-30 05:11:31,000 INFO [rank2] bye\n",
+        },
+    )
+    assert answer(diagnosis) == ("python-exception", "n3", 2, "established")
+    assert diagnosis.initiating is not None and diagnosis.initiating.at is not None
+    assert diagnosis.initiating.at.iso().startswith("2026-11-30T05:09:5")
+    assert {edge.lost for edge in diagnosis.blame} == {"n3"}
+
+
+def test_a_server_that_several_hosts_miss_is_the_cause_and_no_host(tmp_path: Path) -> None:
+    line = "[ 4000.000000] nfs: server nfs01 not responding, still trying\n"
+    files = {f"hosts/n{i}/dmesg.txt": line for i in (1, 2, 3)} | {f"hosts/n{i}/clock.txt": clock(0) for i in (1, 2, 3)}
+    diagnosis = diagnosed(tmp_path, {"job.txt": JOB.format(state="TIMEOUT", reason="TimeLimit", exit="0:0"), **files})
+    assert answer(diagnosis) == ("nfs-server-stall", None, None, "established")
+    assert diagnosis.initiating is not None
+    assert diagnosis.initiating.external == "nfs01"
+
+
+def test_a_stall_that_recovered_is_no_cause(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": JOB.format(state="TIMEOUT", reason="TimeLimit", exit="0:0"),
+            "hosts/n1/clock.txt": clock(0),
+            "hosts/n1/dmesg.txt": "[ 4000.000000] nfs: server nfs01 not responding, still trying\n[ 4017.000000] nfs: server nfs01 OK\n",
+            "logs/slurm-7.out": "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-30T05:20:00 DUE TO TIME LIMIT ***\n",
+        },
+    )
+    assert answer(diagnosis) == ("time-limit", None, None, "established")
+    assert any(a.cause == "nfs-server-stall" and "recovered" in a.why_not for a in diagnosis.alternatives)
+
+
+def test_a_completed_job_has_no_failure_whatever_its_logs_say(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": JOB.format(state="COMPLETED", reason="None", exit="0:0"),
+            "logs/slurm-7.out": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.35 GiB.\nretrying with a smaller batch\ndone\n",
+        },
+    )
+    assert answer(diagnosis) == (None, None, None, "no-failure")
+
+
+def test_completed_with_a_failed_step_is_a_failure(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "sacct.txt": "JobID|State|ExitCode|NodeList\n7|COMPLETED|0:0|n1\n7.batch|COMPLETED|0:0|n1\n7.0|FAILED|1:0|n1\n",
+            "logs/slurm-7.out": "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\nKeyError: 'x'\nsrun: error: n1: task 0: Exited with exit code 1\n",
+        },
+    )
+    assert answer(diagnosis)[:2] == ("python-exception", "n1")
+
+
+def test_an_oom_kill_in_another_job_is_no_evidence(tmp_path: Path) -> None:
+    oom = (
+        "[ 4000.000000] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg=/slurm/uid_31007/job_99/step_0,"
+        "task_memcg=/slurm/uid_31007/job_99/step_0/task_0,task=R,pid=40112,uid=31007\n"
+        "[ 4000.000100] Memory cgroup out of memory: Killed process 40112 (R) total-vm:81233120kB, anon-rss:6kB, file-rss:7kB, shmem-rss:4kB, UID:31007 pgtables:1kB oom_score_adj:0\n"
+    )
+    diagnosis = diagnosed(
+        tmp_path,
+        {"job.txt": FAILED, "hosts/n1/clock.txt": clock(0), "hosts/n1/dmesg.txt": oom, "logs/slurm-7.out": "srun: error: n2: task 1: Exited with exit code 1\n"},
+    )
+    cause, host, _, _ = answer(diagnosis)
+    assert cause == "nonzero-exit"
+    assert host == "n2"
+
+
+def test_killed_after_others_failed_is_teardown(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "logs/slurm-7.out": "srun: error: n1: task 0: Segmentation fault (core dumped)\nsrun: Terminating StepId=7.0\nsrun: error: n2: task 1: Killed\n",
+        },
+    )
+    assert answer(diagnosis) == ("segfault", "n1", 0, "established")
+
+
+def test_killed_first_without_a_kernel_line_is_not_called_an_oom(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path, {"logs/slurm-7.out": "srun: error: n2: task 1: Killed\nsrun: Terminating StepId=7.0\nsrun: error: n1: task 0: Terminated\n"}
+    )
+    assert answer(diagnosis)[:3] == ("killed-by-signal", "n2", 1)
+    assert answer(diagnosis)[3] != "established"
+
+
+def test_two_hosts_that_cannot_be_told_apart_are_not_named(tmp_path: Path) -> None:
+    """An exception and a crash within the clocks' error of each other, on two hosts that nobody accuses."""
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n1/messages": "Nov 30 05:10:00 n1 kernel: python3[3312]: segfault at 8 ip 00007f00aa000000 sp 00007ffd00000000 error 4 in libx.so[7f00a9f00000+80000]\n",
+            "hosts/n2/messages": "Nov 30 05:10:01 n2 kernel: Out of memory: Killed process 23112 (python3) total-vm:32049352kB, anon-rss:30848004kB, file-rss:0kB, shmem-rss:0kB\n",
+        },
+    )
+    assert answer(diagnosis)[1] is None
+    assert answer(diagnosis)[3] == "not-established"
+    assert any("cannot be told apart" in step.lower() for step in diagnosis.reasoning)
+
+
+def test_the_certainly_earlier_of_two_hosts_is_named(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n1/messages": "Nov 30 05:12:00 n1 kernel: python3[3312]: segfault at 8 ip 00007f00aa000000 sp 00007ffd00000000 error 4 in libx.so[7f00a9f00000+80000]\n",
+            "hosts/n2/messages": "Nov 30 05:10:01 n2 kernel: Out of memory: Killed process 23112 (python3) total-vm:32049352kB, anon-rss:30848004kB, file-rss:0kB, shmem-rss:0kB\n",
+        },
+    )
+    assert answer(diagnosis)[:2] == ("host-oom", "n2")
+
+
+def test_lines_before_the_job_are_not_its_cause(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n1/messages": "Nov 30 03:10:00 n1 kernel: Out of memory: Killed process 23112 (python3) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB\n",
+            "logs/rank.7.2.n3.log": "[rank2]: Traceback (most recent call last):\n[rank2]: KeyError: 'labels'\n",
+        },
+    )
+    assert answer(diagnosis)[:3] == ("python-exception", "n3", 2)
+    assert any(a.cause == "host-oom" and "before the job started" in a.why_not for a in diagnosis.alternatives)
+
+
+def test_a_silent_host_that_everyone_lost_is_a_suspect(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "logs/rank.7.0.n1.log": LOST_N3.format(rank=0, minute=0),
+            "logs/rank.7.1.n2.log": LOST_N3.format(rank=1, minute=0),
+            "hosts/n3/unreachable.txt": "ssh: connect to host n3 port 22: No route to host\n",
+        },
+    )
+    cause, host, _, verdict = answer(diagnosis)
+    assert (cause, host) == ("host-unreachable", "n3")
+    assert verdict in ("likely", "established")
+    assert any("n3" in missing.fact for missing in diagnosis.missing)
+
+
+def test_only_consequences_name_nobody(tmp_path: Path) -> None:
+    watchdog = "[rank{0}]:[E1130 05:10:00.123456789 ProcessGroupNCCL.cpp:607] [Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600013 milliseconds before timing out.\n"
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": "".join(watchdog.format(rank) for rank in range(3))})
+    assert answer(diagnosis) == ("nccl-timeout", None, None, "not-established")
+
+
+def test_the_same_bundle_gives_the_same_diagnosis_twice(tmp_path: Path) -> None:
+    files = {"job.txt": FAILED, "logs/slurm-7.out": "srun: error: n1: task 0: Segmentation fault (core dumped)\n"}
+    assert diagnosed(tmp_path, files) == diagnosed(tmp_path, files)
+
+
+@pytest.mark.parametrize("name", ["empty", "noise"])
+def test_nothing_known_in_the_evidence_of_a_failed_job_is_not_established(tmp_path: Path, name: str) -> None:
+    text = "" if name == "empty" else "step 1 loss 0.5\nstep 2 loss 0.4\n"
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": text})
+    assert diagnosis.verdict == "not-established"
+    assert diagnosis.initiating is None

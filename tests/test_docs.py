@@ -1,0 +1,63 @@
+"""Does what the documents say exist: the commands, the targets, the files they link to?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted(
+    path for pattern in ("*.md", "docs/**/*.md", "signatures/**/*.md", "hooks/**/*.md", "tests/**/*.md") for path in ROOT.glob(pattern)
+)
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+_MAKE = re.compile(r"(?:^ {4}|`)make ((?:[a-z-]+|[A-Z]+=\S+)(?: (?:[a-z-]+|[A-Z]+=\S+))*)", re.MULTILINE)
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _targets() -> set[str]:
+    """Of the Makefile, those that can be called by name."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(" ".join(re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)).split())
+
+
+def _called_targets(document: Path) -> list[str]:
+    calls = _MAKE.findall(document.read_text(encoding="utf-8"))
+    return [word for call in calls for word in call.split() if "=" not in word]
+
+
+def _anchors(document: Path) -> set[str]:
+    """The headings as links name them: small letters, no punctuation, hyphens for spaces."""
+    text = _FENCED.sub("", document.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(text)}
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    assert _called_targets(ROOT / "README.md")[:2] == ["demo", "test"]
+
+
+def test_ci_calls_the_readmes_test_command() -> None:
+    assert "\nmake test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
+def test_every_make_command_exists(document: Path) -> None:
+    assert set(_called_targets(document)) - _targets() == set()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
+def test_every_relative_link_resolves(document: Path) -> None:
+    links = [link for link in _LINK.findall(_FENCED.sub("", document.read_text(encoding="utf-8"))) if ":" not in link]
+    broken = []
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = document.parent / path if path else document
+        if not target.exists() or (anchor and anchor not in _anchors(target)):
+            broken.append(link)
+    assert broken == []

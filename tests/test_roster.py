@@ -1,0 +1,66 @@
+"""Which rank ran where, and who ended by itself: read from what launchers print."""
+
+from __future__ import annotations
+
+from collector.labels import Label
+from collector.roster import PATTERNS, Roster
+from collector.scan import Scanner, Tally
+
+SCANNER = Scanner(PATTERNS)
+
+
+def roster_of(text: str) -> Roster:
+    roster = Roster()
+    for hit in SCANNER.scan([text.encode()], Tally()):
+        roster.note(PATTERNS[hit.pattern], hit, Label(), "slurm-1.out")
+    return roster
+
+
+def test_srun_names_hosts_and_tasks() -> None:
+    roster = roster_of("srun: error: n[1-2]: tasks 0-3,7: Terminated\nsrun: error: n3: task 5: Segmentation fault (core dumped)\n")
+    assert [(end.hosts, end.tasks, end.how, end.own) for end in roster.task_ends] == [
+        (("n1", "n2"), (0, 1, 2, 3, 7), "Terminated", False),
+        (("n3",), (5,), "Segmentation fault", True),
+    ]
+    assert roster.host_of_rank(5) == "n3"
+    assert roster.host_of_rank(0) is None
+    assert roster.first_to_fail() == ("n3", 5)
+
+
+def test_aborts_count_only_where_nobody_else_failed() -> None:
+    roster = roster_of("srun: error: n1: task 0: Exited with exit code 1\nsrun: error: n2: tasks 1-3: Aborted (core dumped)\n")
+    assert roster.first_to_fail() == ("n1", 0)
+    assert roster_of("srun: error: n2: tasks 1-3: Aborted (core dumped)\n").first_to_fail() == ("n2", None)
+
+
+def test_failures_on_two_hosts_single_out_nobody() -> None:
+    roster = roster_of("srun: error: n1: task 0: Exited with exit code 1\nsrun: error: n2: task 1: Exited with exit code 1\n")
+    assert roster.first_to_fail() == (None, None)
+
+
+def test_torchrun_names_the_rank_of_a_host_and_its_tasks_are_no_ranks() -> None:
+    roster = roster_of(
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n  time      : 2026-11-30_05:30:00\n"
+        "  host      : lrd-n03.cluster\n  rank      : 11 (local_rank: 3)\n  exitcode  : 1 (pid: 5)\nsrun: error: lrd-n03: task 2: Exited with exit code 1\n"
+    )
+    assert roster.host_of_rank(11) == "lrd-n03"
+    assert roster.host_of_rank(2) is None
+    assert not roster.task_is_rank
+
+
+def test_nccl_names_ranks_and_addresses() -> None:
+    roster = roster_of(
+        "n7:100:200 [3] NCCL INFO comm 0x55986b8b8560 rank 13 nranks 16 cudaDev 3 busId 1b000 - Init\n"
+        "n7:100:200 [3] NCCL INFO Bootstrap : Using ib0:10.20.4.11<0>\n"
+    )
+    assert roster.host_of_rank(13) == "n7"
+    assert roster.host_of("10.20.4.11<43122>", ["n7"]) == "n7"
+    assert roster.host_of("n7.cluster<55693>", ["n7"]) == "n7"
+    assert roster.host_of("203.0.113.9", ["n7"]) is None
+
+
+def test_two_answers_for_one_rank_are_no_answer() -> None:
+    roster = Roster()
+    roster.place_rank(1, "n1")
+    roster.place_rank(1, "n2")
+    assert roster.host_of_rank(1) is None
