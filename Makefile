@@ -36,10 +36,10 @@ lint check: $(VENV)/ready-dev
 	if [ -n "$$failed" ]; then echo "make $@: failed:$$failed" >&2; exit 1; fi
 
 format-check: $(VENV)/ready-dev
-	@$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
+	@$(BIN)/ruff format --check --output-format concise . || { echo "mend it with: make format" >&2; exit 1; }
 
 ruff: $(VENV)/ready-dev
-	@$(BIN)/ruff check .
+	@$(BIN)/ruff check --output-format concise .
 
 mypy: $(VENV)/ready-dev
 	@$(BIN)/mypy

@@ -200,7 +200,7 @@ def _database(patterns: Sequence[Pattern], cache: Path | None) -> hyperscan.Data
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     flags = [_flags(pattern) for pattern in patterns]
     database.compile(
-        expressions=[p.expression.encode() for p in patterns],
+        expressions=[_relaxed(p.expression).encode() for p in patterns],
         ids=list(range(len(patterns))),
         elements=len(patterns),
         flags=flags,
@@ -208,6 +208,17 @@ def _database(patterns: Sequence[Pattern], cache: Path | None) -> hyperscan.Data
     if cache is not None:
         _write_cached(cache / name, hyperscan.dumpb(database))
     return database
+
+
+_LONG_REPEAT = re.compile(r"\{(\d+),\d{2,}\}")
+
+
+def _relaxed(expression: str) -> str:
+    """The expression with long bounded repeats (`[^,]{0,200}`) made endless: a superset, which takes far fewer states to compile.
+
+    What it matches too much is dropped when the hit is confirmed with the expression itself.
+    """
+    return _LONG_REPEAT.sub(lambda match: "*" if match[1] == "0" else "+", expression)
 
 
 _LOOK_AROUND = re.compile(r"\(\?<?[=!]")

@@ -17,7 +17,7 @@ from reports.wording import (
     provenance_text,
     ranks_text,
 )
-from signatures.diagnosis import Diagnosis, HostStatus
+from signatures.diagnosis import Diagnosis, HostStatus, Initiating
 from signatures.event import Event
 
 _MOST_ROWS = 200
@@ -136,11 +136,11 @@ def host_rows(diagnosis: Diagnosis) -> tuple[tuple[HostRow, ...], str]:
     """Hosts that say something first, then the silent ones folded; and how many rows were left out."""
     evidence = Counter(event.host for event in diagnosis.evidence)
     collateral = Counter(event.host for event in diagnosis.collateral)
-    began = diagnosis.initiating.host if diagnosis.initiating else None
+    began = diagnosis.initiating or Initiating(None, None, None, None)
     groups: dict[tuple[object, ...], list[HostStatus]] = {}
     for host in diagnosis.hosts:
         spoke = (bool(evidence[host.host]), bool(collateral[host.host]))
-        groups.setdefault((host.host == began, *spoke, *_what_is_said(host)), []).append(host)
+        groups.setdefault((host.host == began.host, *spoke, *_what_is_said(host)), []).append(host)
     rows = [_host_row(group, began, evidence, collateral) for group in groups.values()]
     rows.sort(key=lambda row: (not row.began_here, not row.findings, row.tone == "well", not row.lines))
     left_out = len(rows) - _MOST_ROWS
@@ -155,7 +155,7 @@ def _what_is_said(host: HostStatus) -> tuple[object, ...]:
 
 def _host_row(
     hosts: Sequence[HostStatus],
-    began: str | None,
+    began: Initiating,
     evidence: Mapping[str | None, int],
     collateral: Mapping[str | None, int],
 ) -> HostRow:
@@ -164,7 +164,7 @@ def _host_row(
     return HostRow(
         hosts=hosts_text(host.host for host in hosts),
         remark=_remark(hosts, began),
-        began_here=first.host == began,
+        began_here=first.host == began.host,
         status=status,
         tone=tone,
         offset=_offsets([host.offset for host in hosts if host.offset]),
@@ -175,9 +175,9 @@ def _host_row(
     )
 
 
-def _remark(hosts: Sequence[HostStatus], began: str | None) -> str:
-    if hosts[0].host == began:
-        return "began here"
+def _remark(hosts: Sequence[HostStatus], began: Initiating) -> str:
+    if hosts[0].host == began.host:
+        return "first seen here" if began.external else "began here"
     return counted(len(hosts), "host") if len(hosts) > 1 else ""
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from collector.interval import Interval
 from reports.clean import cut
 from reports.marks import MARK_PX, Dot, Mark, dots_of, marks_of
-from reports.rows import Lane, began_key, lane_key, lanes_of
+from reports.rows import NAME_LETTERS, Lane, began_key, lane_key, lanes_of
 from reports.safe import safe_diagnosis
 from reports.timescale import Scale, Tick, ticks_of, time_scale
-from reports.wording import counted, day_text, duration_text, moment_text
+from reports.wording import counted, day_text, duration_text, hosts_text, moment_text
 from signatures.diagnosis import BlameEdge, Diagnosis
 
 _WIDTH = 1040.0
@@ -21,7 +21,6 @@ _TOP = 58.0
 _LANE = 38.0
 _LEGEND = 46.0
 _MOST_LINKS = 40
-_NAME_LETTERS = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def chart_of(diagnosis: Diagnosis) -> Chart | None:
     if not dots:
         return None
     start = _began_at(safe, dots)
-    scale = time_scale([dot.at for dot in dots], start.middle, _LEFT + 12, _RIGHT)
+    scale = time_scale([dot.at for dot in dots], start.middle, safe.job.end, (_LEFT + 12, _RIGHT))
     lanes = lanes_of(safe)
     at_y = {key: _y(index) for index, lane in enumerate(lanes) for key in lane.keys}
     marks = marks_of([dot for dot in dots if dot.at.middle >= scale.start], at_y, scale, (_LEFT + 4, _RIGHT + 14))
@@ -104,10 +103,10 @@ def _y(index: int) -> float:
 
 def _row(lane: Lane, y: float) -> Row:
     name = lane.name
-    if len(name) > _NAME_LETTERS:
-        half = _NAME_LETTERS // 2
+    if len(name) > NAME_LETTERS:
+        half = NAME_LETTERS // 2
         name = f"{name[: half - 1]}…{name[-half:]}"
-    return Row(name, lane.name, lane.remark, lane.tone, y)
+    return Row(name, hosts_text(lane.keys), lane.remark, lane.tone, y)
 
 
 def _began_at(diagnosis: Diagnosis, dots: Sequence[Dot]) -> Interval:
@@ -192,14 +191,14 @@ def _notes(diagnosis: Diagnosis, dots: Sequence[Dot], scale: Scale, start: Inter
     before = [dot.at.middle for dot in dots if dot.at.middle < scale.start]
     if before:
         ago = duration_text(start.middle - min(before))
-        notes.append(f"{counted(len(before), 'earlier event')} left of the axis, the first {ago} before it began.")
+        notes.append(f"Left of the axis: {counted(len(before), 'earlier event')}, the first {ago} before it began.")
     events = (*diagnosis.evidence, *diagnosis.collateral)
     timeless = sum(event.at is None for event in events)
     measured = sum(event.measured and event.at is not None for event in events)
     if timeless:
-        notes.append(f"{counted(timeless, 'event')} without a known time not drawn.")
+        notes.append(f"Not drawn: {counted(timeless, 'event')} without a known time.")
     if measured:
-        notes.append(f"{counted(measured, 'fact')} measured after the crash not drawn: no order follows from them.")
+        notes.append(f"Not drawn: {counted(measured, 'fact')} measured after the crash, from which no order follows.")
     if scale.breaks():
         notes.append("Gaps in the axis leave out time in which nothing was seen; each stretch has its own scale.")
     return tuple(notes)

@@ -19,7 +19,7 @@ Kind = Literal["began", "evidence", "collateral"]
 MARK_PX = 8.0
 """Half the size of a mark, with some air."""
 
-_MERGE_PX = 10.0
+_MERGE_PX = 16.0
 _LETTER_PX = 6.7
 
 
@@ -37,10 +37,11 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One dot, or several at the same place; `bar` is when it can have happened, cut off where it says so."""
+    """One dot, or a run of them up to `x_last`; `bar` is when it can have happened, cut off where it says so."""
 
     kind: Kind
     x: float
+    x_last: float
     y: float
     bar: tuple[float, float]
     cut_left: bool
@@ -79,7 +80,7 @@ def marks_of(
 ) -> tuple[Mark, ...]:
     """The dots as marks in their lanes, the initiating one on top; labels stay between the edges of `room`."""
     by_lane: dict[float, list[Dot]] = {}
-    for dot in dots:
+    for dot in _without_repetition(dots, scale):
         by_lane.setdefault(at_y[dot.key], []).append(dot)
     marks: list[Mark] = []
     for y, found in by_lane.items():
@@ -88,18 +89,35 @@ def marks_of(
     return tuple(sorted(marks, key=lambda mark: mark.kind == "began"))
 
 
+def _without_repetition(dots: Sequence[Dot], scale: Scale) -> list[Dot]:
+    """The line that proves the initiating event at its own place says nothing new there."""
+    began = next((dot for dot in dots if dot.kind == "began"), None)
+    if began is None:
+        return list(dots)
+    x = scale.x(began.at.middle)
+    same = [d for d in dots if d.key == began.key and d.signature == began.signature and abs(scale.x(d.at.middle) - x) < MARK_PX]
+    return [began, *(dot for dot in dots if dot not in same)]
+
+
 def _merged(dots: Iterable[Dot], scale: Scale) -> list[list[Dot]]:
-    """Dots of one kind and signature that would cover one another become one mark."""
+    """Dots of one kind and signature that would touch one another become one mark."""
     groups: list[list[Dot]] = []
     last: dict[tuple[Kind, str], list[Dot]] = {}
     for dot in sorted(dots, key=lambda dot: dot.at.middle):
         near = last.get((dot.kind, dot.signature))
-        if near and scale.x(dot.at.middle) - scale.x(near[0].at.middle) < _MERGE_PX:
+        if near and _touch(near[-1], dot, scale):
             near.append(dot)
         else:
             groups.append([dot])
             last[dot.kind, dot.signature] = groups[-1]
     return groups
+
+
+def _touch(first: Dot, second: Dot, scale: Scale) -> bool:
+    """They cover one another, or their order is unknown anyway."""
+    if scale.segment_of(first.at.middle) != scale.segment_of(second.at.middle):
+        return False
+    return first.at.overlaps(second.at) or scale.x(second.at.middle) - scale.x(first.at.middle) < _MERGE_PX
 
 
 def _mark(dots: Sequence[Dot], y: float, scale: Scale) -> Mark:
@@ -112,6 +130,7 @@ def _mark(dots: Sequence[Dot], y: float, scale: Scale) -> Mark:
     return Mark(
         kind=first.kind,
         x=segment.x(first.at.middle),
+        x_last=segment.x(dots[-1].at.middle),
         y=y,
         bar=(segment.x(at.earliest), segment.x(at.latest)),
         cut_left=at.earliest < segment.first,
@@ -137,18 +156,20 @@ def _labelled(marks: Sequence[Mark], room: tuple[float, float]) -> list[Mark]:
 
 def _beside(mark: Mark, free_from: float, free_to: float) -> Mark:
     width = len(mark.label) * _LETTER_PX
-    right = max(mark.bar[1], mark.x + MARK_PX) + 6
+    right = max(mark.bar[1], mark.x_last + MARK_PX) + 6
     left = min(mark.bar[0], mark.x - MARK_PX) - 6
     if right + width <= free_to:
         return replace(mark, label_x=right, anchor="start")
-    if left - width >= free_from or mark.kind == "began":
+    if left - width >= free_from:
         return replace(mark, label_x=left, anchor="end")
+    if mark.kind == "began":
+        return replace(mark, label_x=right, anchor="start")
     return replace(mark, label="")
 
 
 def _end_of(mark: Mark) -> float:
     """How far to the right a mark and its label reach."""
-    reach = max(mark.bar[1], mark.x + MARK_PX)
+    reach = max(mark.bar[1], mark.x_last + MARK_PX)
     if mark.label and mark.anchor == "start":
         return mark.label_x + len(mark.label) * _LETTER_PX
     return reach

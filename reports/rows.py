@@ -14,6 +14,9 @@ _MOST_SINGLE = 12
 """Up to here each host has its own lane; beyond, hosts that show the same share one."""
 
 _MOST_LOST = 6
+NAME_LETTERS = 22
+"""There is room for no more beside the lanes."""
+
 _UNKNOWN = "host unknown"
 
 
@@ -98,7 +101,7 @@ def _lane(diagnosis: Diagnosis, keys: tuple[str, ...], lost: dict[str, int]) -> 
     key = keys[0]
     began = diagnosis.initiating
     if len(keys) > 1:
-        return Lane(keys, _names(keys), _number(keys), "plain")
+        return _shared(keys, "", "plain")
     if began and key == began.external:
         return Lane(keys, key, "server outside the job", "server")
     if began and key == lane_key(began.host, began.rank) and key != _UNKNOWN:
@@ -121,27 +124,25 @@ def _silent(diagnosis: Diagnosis, speaking: Sequence[str]) -> list[Lane]:
     unreachable = [host.host for host in diagnosis.hosts if host.status == "unreachable"]
     cut_off = tuple(host for host in unreachable if host not in known)
     quiet = tuple(host for host in _all_hosts(diagnosis) if host not in known | set(cut_off))
-    lanes = [Lane(cut_off, _names(cut_off), _number(cut_off, "unreachable"), "lost")] if cut_off else []
-    if quiet:
-        lanes.append(Lane(quiet, _names(quiet), _number(quiet, "no events"), "silent"))
-    return lanes
+    lanes = [_shared(cut_off, "unreachable", "lost")] if cut_off else []
+    return [*lanes, _shared(quiet, "no events", "silent")] if quiet else lanes
 
 
 def _all_hosts(diagnosis: Diagnosis) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*diagnosis.job.hosts, *(host.host for host in diagnosis.hosts))))
 
 
-def _names(keys: tuple[str, ...]) -> str:
-    return hosts_text(keys)
-
-
-def _number(keys: tuple[str, ...], state: str = "") -> str:
+def _shared(keys: tuple[str, ...], state: str, tone: str) -> Lane:
+    """A lane of several hosts: their folded names where that is short, else how many there are."""
     number = counted(len(keys), "host") if len(keys) > 1 else ""
-    return ", ".join(part for part in (number, state) if part)
+    names = hosts_text(keys)
+    if len(names) <= NAME_LETTERS:
+        return Lane(keys, names, ", ".join(part for part in (number, state) if part), tone)
+    return Lane(keys, number, state or f"{names[:NAME_LETTERS]}…", tone)
 
 
 def _at_most(lanes: list[Lane]) -> list[Lane]:
     if len(lanes) <= _MOST_LANES:
         return lanes
     rest = tuple(key for lane in lanes[_MOST_LANES - 1 :] for key in lane.keys)
-    return [*lanes[: _MOST_LANES - 1], Lane(rest, _names(rest), _number(rest), "plain")]
+    return [*lanes[: _MOST_LANES - 1], _shared(rest, "", "plain")]

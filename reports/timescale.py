@@ -68,12 +68,12 @@ class Scale:
         return tuple(((a.right + b.left) / 2, b.first - a.last) for a, b in pairwise(self.segments))
 
 
-def time_scale(moments: Iterable[Interval], began: float, left: float, right: float) -> Scale:
+def time_scale(moments: Iterable[Interval], began: float, end: float | None, room: tuple[float, float]) -> Scale:
     """A scale for the moments (one at least) that leaves out where nothing was, best around `began`."""
     found = _from_its_cluster(sorted(moments, key=lambda at: at.middle), began)
     groups = _split(found)
-    windows = _apart([_window(group) for group in groups])
-    return Scale(_laid_out(windows, began, left, right), windows[0][0])
+    windows = _with_end(_apart([_window(group) for group in groups]), end)
+    return Scale(_laid_out(windows, began, *room), windows[0][0])
 
 
 def _from_its_cluster(moments: Sequence[Interval], began: float) -> Sequence[Interval]:
@@ -120,6 +120,14 @@ def _apart(windows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
             low = middle
         done.append((low, high))
     return done
+
+
+def _with_end(windows: list[tuple[float, float]], end: float | None) -> list[tuple[float, float]]:
+    """The job's end is shown too, where that costs the events little room."""
+    low, high = windows[-1]
+    if end is not None and high < end < high + (high - low) / 2:
+        return [*windows[:-1], (low, end + (high - low) * 0.07)]
+    return windows
 
 
 def _laid_out(

@@ -46,8 +46,8 @@ _WHOSE: dict[Side, tuple[str, str]] = {
     "cluster": ("the cluster", "Nothing in the program or the job script needs to change."),
     "application": ("the program", "The cluster did what it was asked to do."),
     "user": (
-        "the job's own settings or limits",
-        "Neither the program nor the cluster is broken; the job's owner can mend it.",
+        "the job’s own settings or limits",
+        "Neither the program nor the cluster is broken; the job’s owner can mend it.",
     ),
     "either": ("either one", "This failure comes from both; its root causes below say how to tell."),
 }
@@ -92,7 +92,8 @@ def facts_of(diagnosis: Diagnosis, signature: Signature | None) -> tuple[Fact, .
     """Where, when, what and which job, one line each; a line that nothing is known for is left out."""
     facts = [Fact("Began on", where_text(diagnosis)), Fact("When", when_text(diagnosis))]
     if diagnosis.cause:
-        facts.append(Fact("Cause", f"{diagnosis.cause.title} ({diagnosis.cause.id})"))
+        label = "Seen so far" if diagnosis.verdict == "not-established" else "Cause"
+        facts.append(Fact(label, f"{diagnosis.cause.title} ({diagnosis.cause.id})"))
     facts.append(Fact("Job", job_text(diagnosis.job)))
     facts.append(Fact("Code or cluster?", whose_fault(diagnosis, signature)))
     return tuple(fact for fact in facts if fact.value)
@@ -103,7 +104,7 @@ def where_text(diagnosis: Diagnosis) -> str:
         return ""
     began = diagnosis.initiating
     if began is None or not (began.host or began.external or began.rank is not None):
-        return "not established: no host is named"
+        return "Not established: no host is named."
     return _place_or_server(began)
 
 
@@ -119,7 +120,7 @@ def _place_or_server(began: Initiating) -> str:
 def when_text(diagnosis: Diagnosis) -> str:
     began = diagnosis.initiating.at if diagnosis.initiating else None
     if began is None:
-        return "" if diagnosis.verdict == "no-failure" else "not established"
+        return "" if diagnosis.verdict == "no-failure" else "Not established"
     day = day_text(began.middle)
     return f"{moment_text(began, day)}, {day}"
 

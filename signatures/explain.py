@@ -66,17 +66,27 @@ def explanations(findings: Sequence[Finding], consequences: Consequences) -> lis
 
 
 def _why(cause: Finding, effect: Finding, consequences: Consequences) -> str:
-    if cause is effect or begins_surely_before(effect, cause):
+    """Why `cause` explains `effect`, or nothing. Cheap tests first: there may be a thousand findings of each kind."""
+    if cause.id == effect.id:
         return ""
-    if _scheduler_ended_it(cause, effect):
+    leads = consequences.leads(cause.id, effect.id) and _reaches(cause, effect)
+    decided = is_scheduler_decision(cause) and not is_scheduler_decision(effect)
+    if not (leads or decided) or begins_surely_before(effect, cause):
+        return ""
+    if decided and begins_surely_before(cause, effect):
         return f"Slurm had already begun to end the job ({cause.id})"
-    if not consequences.leads(cause.id, effect.id) or not _reaches(cause, effect):
-        return ""
-    if cause.role == "collateral" and not _ended_by_it(cause, effect, consequences):
-        return ""
-    if cause.support == "likely" and effect.support == "established" and _stands_alone(effect) and not begins_surely_before(cause, effect):
+    if not leads or not _weighty_enough(cause, effect, consequences):
         return ""
     return f"{effect.id} is what {cause.id} leads to"
+
+
+def _weighty_enough(cause: Finding, effect: Finding, consequences: Consequences) -> bool:
+    """A weaker finding, or one of another host, explains something that can begin a failure itself only if it surely came first."""
+    if cause.role == "collateral":
+        return _ended_by_it(cause, effect, consequences)
+    weaker = cause.support == "likely" and effect.support == "established"
+    elsewhere = None not in (cause.host, effect.host) and cause.host != effect.host and effect.support == "established"
+    return not ((weaker or elsewhere) and _stands_alone(effect)) or begins_surely_before(cause, effect)
 
 
 def _ended_by_it(cause: Finding, effect: Finding, consequences: Consequences) -> bool:
@@ -89,10 +99,6 @@ def _ended_by_it(cause: Finding, effect: Finding, consequences: Consequences) ->
 
 def _stands_alone(finding: Finding) -> bool:
     return finding.role == "initiating" and not finding.signature.general
-
-
-def _scheduler_ended_it(cause: Finding, effect: Finding) -> bool:
-    return is_scheduler_decision(cause) and not is_scheduler_decision(effect) and begins_surely_before(cause, effect)
 
 
 def is_scheduler_decision(finding: Finding) -> bool:

@@ -269,13 +269,17 @@ def _event(
     )
 
 
+_LOOKED_AT = 40
+
+
 def _shift(bundle: Bundle, text: Text, seen: Observations) -> float:
     """Zone shift of a job's output against the job's own times, judged from the stamps at the file's beginning."""
     job = seen.job
     if text.kind not in ("output", "unknown") or job.start is None or job.end is None:
         return 0.0
     moments = []
-    for line in bundle.sample(text.file)[:400]:
+    sample = bundle.sample(text.file)
+    for line in [*sample[:_LOOKED_AT], *sample[_LOOKED_AT:][-_LOOKED_AT:]]:
         stamp = read_stamp(line)
         if stamp is not None and stamp.kind == "local":
             placed = seen.clocks.place(stamp, text.host)

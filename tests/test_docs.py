@@ -14,7 +14,8 @@ DOCUMENTS = sorted(
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
-_MAKE = re.compile(r"(?:^ {4}|`)make ((?:[a-z-]+|[A-Z]+=\S+)(?: (?:[a-z-]+|[A-Z]+=\S+))*)", re.MULTILINE)
+_SETTING = r"[A-Z]+=(?:'[^']*'|[^\s`]+)"
+_CALL = re.compile(rf"(?:^ {{4}}|`)make((?: (?:[a-z-]+\b|{_SETTING}))+)", re.MULTILINE)
 
 
 def _name(path: Path) -> str:
@@ -28,8 +29,8 @@ def _targets() -> set[str]:
 
 
 def _called_targets(document: Path) -> list[str]:
-    calls = _MAKE.findall(document.read_text(encoding="utf-8"))
-    return [word for call in calls for word in call.split() if "=" not in word]
+    calls = _CALL.findall(document.read_text(encoding="utf-8"))
+    return [target for call in calls for target in re.sub(_SETTING, "", call).split()]
 
 
 def _anchors(document: Path) -> set[str]:

@@ -1,0 +1,56 @@
+"""What all tests share: an odd time zone, golden files with `--update`, and the diagnoses built by hand."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Callable
+from difflib import unified_diff
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+_HERE = Path(__file__).parent
+
+os.environ["TZ"] = "Asia/Kathmandu"
+time.tzset()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="rewrite the golden files with what the program prints now")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(NAME, TEXT)`: fails with a diff where tests/golden/NAME holds another text; writes it with --update."""
+
+    def compare(name: str, text: str) -> None:
+        path = _HERE / "golden" / name
+        if request.config.getoption("--update"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"no golden file {path}: run pytest --update and read what it wrote"
+        expected = path.read_text(encoding="utf-8")
+        changes = "\n".join(unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", lineterm=""))
+        assert expected == text, f"{path} differs (--update accepts it):\n{changes}"
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def samples() -> ModuleType:
+    """The module report_samples.py: in importlib mode tests cannot import one another."""
+    return load_samples()
+
+
+def load_samples() -> ModuleType:
+    name = "report_samples"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, _HERE / f"{name}.py")
+        assert spec and spec.loader
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
