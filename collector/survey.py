@@ -21,7 +21,7 @@ from collector.recognise import Kind, kind_by_content, kind_by_name, origin_by_p
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
 from collector.stamps import read_stamp
 
-_SLURM_FILES = re.compile(r"^(?:job|jobs|sacct|nodes|scontrol[-_.]?(?:job|node)s?|squeue-job)(?:[-_.]\d+)?(?:\.txt|\.out|\.log)?$")
+_SLURM_FILES = re.compile(r"^(?:job|jobs|sacct|nodes|scontrol[-_.]?(?:job|node)s?)(?:[-_.]\d+)?(?:\.txt)?$")
 _JOB_ID_IN_NAME = re.compile(r"^slurm-(\d+)(?:_\d+)?\.(?:out|err)$")
 _NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\.txt|meminfo\.txt)$")
 

@@ -16,6 +16,7 @@ from reports.wording import (
     offset_text,
     provenance_text,
     ranks_text,
+    signed_text,
 )
 from signatures.diagnosis import Diagnosis, HostStatus, Initiating
 from signatures.event import Event
@@ -162,7 +163,7 @@ def _host_row(
     first = hosts[0]
     status, tone = _STATUS.get(first.status, (first.status, "open"))
     return HostRow(
-        hosts=hosts_text(host.host for host in hosts),
+        hosts=hosts_text((host.host for host in hosts), 72),
         remark=_remark(hosts, began),
         began_here=first.host == began.host,
         status=status,
@@ -198,9 +199,8 @@ def _offsets(offsets: Sequence[Interval]) -> str:
         return offset_text(offsets[0] if offsets else None)
     middles = [offset.middle for offset in offsets]
     worst = max(offset.uncertainty for offset in offsets)
-    low, high = f"{min(middles):+.3f}", f"{max(middles):+.3f}"
-    between = f"{low} s" if low == high else f"{low} to {high} s"
-    return f"{between}, each ± {error_text(worst)} at most"
+    low, high = signed_text(min(middles)), signed_text(max(middles))
+    return f"{low if low == high else f'{low} to {high}'} s ± {error_text(worst)}"
 
 
 def _seconds(seconds: Sequence[float]) -> str:

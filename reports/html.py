@@ -80,6 +80,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["prose"] = _prose
+    environment.filters["listed"] = _listed
     environment.filters["px"] = _px
     return environment
 
@@ -90,6 +91,11 @@ def _prose(text: str) -> Markup:
     if len(parts) % 2 == 0:
         return escape(text)
     return Markup("").join(Markup("<code>{}</code>").format(part) if odd % 2 else escape(part) for odd, part in enumerate(parts))
+
+
+def _listed(text: str) -> Markup:
+    """The escaped list; lines may break after its commas."""
+    return Markup(",<wbr>").join(text.split(","))
 
 
 def _px(number: float) -> str:

@@ -107,7 +107,7 @@ def _title(diagnosis: Diagnosis) -> str:
 
 def _ruled_out(alternative: Alternative, titles: Mapping[str, str]) -> RuledOut:
     title = titles.get(alternative.cause)
-    name = f"{title} ({alternative.cause})" if title else alternative.cause
+    name = f"{title} · {alternative.cause}" if title else alternative.cause
     return RuledOut(name, alternative.host or "", alternative.why_not)
 
 

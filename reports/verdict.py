@@ -93,7 +93,7 @@ def facts_of(diagnosis: Diagnosis, signature: Signature | None) -> tuple[Fact, .
     facts = [Fact("Began on", where_text(diagnosis)), Fact("When", when_text(diagnosis))]
     if diagnosis.cause:
         label = "Seen so far" if diagnosis.verdict == "not-established" else "Cause"
-        facts.append(Fact(label, f"{diagnosis.cause.title} ({diagnosis.cause.id})"))
+        facts.append(Fact(label, f"{diagnosis.cause.title} · {diagnosis.cause.id}"))
     facts.append(Fact("Job", job_text(diagnosis.job)))
     facts.append(Fact("Code or cluster?", whose_fault(diagnosis, signature)))
     return tuple(fact for fact in facts if fact.value)

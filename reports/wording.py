@@ -85,7 +85,11 @@ def offset_text(offset: Interval | None) -> str:
     """A clock's difference, `+0.412 s ± 3 ms`."""
     if offset is None:
         return "not measured"
-    return f"{offset.middle:+.3f} s ± {error_text(offset.uncertainty)}"
+    return f"{signed_text(offset.middle)} s ± {error_text(offset.uncertainty)}"
+
+
+def signed_text(seconds: float) -> str:
+    return f"{seconds:+.3f}".replace("-", "−")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -93,13 +97,14 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def hosts_text(hosts: Iterable[str]) -> str:
+def hosts_text(hosts: Iterable[str], most: int = _LONGEST_LIST) -> str:
     """The hosts folded, `c[004-1024]`, and cut where even that is long."""
     names = list(dict.fromkeys(hosts))
-    folded = ",".join(fold(group) for group in _foldable(names))
-    if len(folded) <= _LONGEST_LIST:
-        return folded
-    return f"{folded[:_LONGEST_LIST].rpartition(',')[0] or folded[:_LONGEST_LIST]},… ({len(names):,} hosts)"
+    return _cut_list(",".join(fold(group) for group in _foldable(names)), most)
+
+
+def _cut_list(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most].rpartition(',')[0] or text[:most]},…"
 
 
 def _foldable(names: list[str]) -> list[list[str]]:
@@ -113,14 +118,14 @@ def _foldable(names: list[str]) -> list[list[str]]:
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
-    """`0-3,5`."""
+    """`0-3,5`, cut where that is long."""
     runs: list[list[int]] = []
     for rank in sorted(set(ranks)):
         if runs and rank == runs[-1][1] + 1:
             runs[-1][1] = rank
         else:
             runs.append([rank, rank])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+    return _cut_list(",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs), _LONGEST_LIST)
 
 
 def place_text(host: str | None, rank: int | None) -> str:

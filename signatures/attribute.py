@@ -39,7 +39,8 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
     trail += [f"{_named(e.effect)} is explained by {_named(e.cause)}: {e.because}." for e in explained]
     effects = {id(e.effect) for e in explained}
     candidates = [f for f in findings if f.role in ("initiating", "ambiguous") and id(f) not in effects]
-    if not candidates:
+    telling = [f for f in findings if f.role == "collateral"]
+    if not candidates or (telling and all(f.signature.outcome_only for f in candidates)):
         return _only_consequences(findings, effects, seen, graph, trail)
     pool = _best_tier(candidates, trail)
     chosen, sure = _choose(pool, graph, consequences, trail)
@@ -54,7 +55,11 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
     where = locate(chosen, others, seen, graph, trail)
     if not sure.host:
         where = Initiating(None, None, where.external, where.at)
-    verdict: Verdict = _verdict(chosen, sure)
+    verdict = _verdict(chosen, sure)
+    rival = next((f for f in candidates if _rivals(f, chosen)), None)
+    if rival is not None and verdict == "established":
+        verdict = "likely"
+        trail.append(f"{_named(rival)} may have come first, and nothing links the two: so it is likely only.")
     trail.append(f"Verdict on the cause {chosen[0].id}: {verdict}.")
     alternatives = _alternatives(candidates, chosen, explained)
     named = where if (where.host or where.rank is not None or where.external) else None
@@ -133,7 +138,7 @@ def _preference(finding: Finding, consequences: Consequences) -> tuple[int, int,
 
 
 def _verdict(chosen: Sequence[Finding], sure: _Sure) -> Verdict:
-    if not sure.cause:
+    if not sure.cause or chosen[0].signature.outcome_only:
         return "not-established"
     return "established" if any(f.support == "established" for f in chosen) else "likely"
 
@@ -146,6 +151,16 @@ def _later_than_its_consequences(chosen: Sequence[Finding], findings: Sequence[F
         if all(_long_before(finding, cause) for cause in chosen):
             return finding
     return None
+
+
+def _rivals(finding: Finding, chosen: Sequence[Finding]) -> bool:
+    """Whether the finding, less well supported, may yet have begun the failure: elsewhere, on its own, and not surely later."""
+    cause = chosen[0]
+    if finding in chosen or finding.id == cause.id or finding.role != "initiating" or finding.signature.general:
+        return False
+    if is_scheduler_decision(finding) or None in (finding.host, cause.host) or finding.host in {f.host for f in chosen}:
+        return False
+    return not begins_surely_before(cause, finding)
 
 
 _LONG_S = 120.0
@@ -164,7 +179,7 @@ def _only_consequences(
     visible = [f for f in findings if f.role != "context" and id(f) not in effects] or [f for f in findings if f.role != "context"]
     if not visible:
         return _nothing_seen(seen, trail)
-    ranked = sorted(visible, key=lambda f: (f.signature.general, f.support != "established", _began_at(f)))
+    ranked = sorted(visible, key=lambda f: (f.signature.outcome_only, f.signature.general, f.support != "established", _began_at(f)))
     cause = ranked[0]
     trail.append(f"Only consequences are visible; the most specific is {cause.id}. What began them is not in the evidence.")
     chosen = tuple(f for f in visible if f.id == cause.id)

@@ -93,6 +93,7 @@ class Signature:
     """A failure: how to recognise it, what it explains, and what a person needs who lands on it.
 
     `general`: any more specific finding is preferred. `witness`: the host that prints it is never named because of it.
+    `outcome_only`: it says that something failed and never why, so it is no established cause.
     """
 
     id: str
@@ -104,6 +105,7 @@ class Signature:
     side: Side
     general: bool
     witness: bool
+    outcome_only: bool
     tags: tuple[str, ...]
     patterns: tuple[PatternSignal, ...]
     facts: tuple[FactSignal, ...]
@@ -143,6 +145,7 @@ def signature_from(data: Mapping[str, Any], family: str) -> Signature:
         side=data["side"],
         general=data.get("general", False),
         witness=data.get("witness", False),
+        outcome_only=data.get("outcome_only", False),
         tags=tuple(data["tags"]),
         patterns=tuple(_pattern_signal(s, data["role"]) for s in signals if "pattern" in s),
         facts=tuple(_fact_signal(s, data["role"]) for s in signals if "fact" in s),

@@ -262,7 +262,7 @@ def _event(
         text=hit.text[:_TEXT_CHARACTERS].rstrip(),
         at=at,
         measured=False,
-        details=hit.groups,
+        details=hit.groups if label.task is None else {**hit.groups, "task": str(label.task)},
         before=hit.before[-_SHOWN_CONTEXT:],
         after=hit.after[:_SHOWN_CONTEXT],
         clock_error_s=clock_error,
@@ -367,7 +367,9 @@ def _placed(event: Event, seen: Observations) -> Event:
     if event.measured or event.host is not None:
         return event
     if event.rank is not None:
-        return replace(event, host=seen.roster.host_of_rank(event.rank))
+        task = event.details.get("task", "")
+        host = seen.roster.task_hosts.get(int(task)) if task else seen.roster.host_of_rank(event.rank)
+        return replace(event, host=host)
     return _by_elimination(event, seen)
 
 

@@ -157,13 +157,21 @@ def surely_before(one: Event, other: Event) -> bool:
     """Whether `one` certainly came first. Lines of one file keep their order; on one host its clock's error does not count."""
     if one.measured or other.measured:
         return False
-    if one.source == other.source and one.host == other.host and not _moved(one, other):
+    if one.source == other.source and (one.host == other.host or _by_slurm(one, other)) and not _moved(one, other):
         return one.line < other.line
     if one.at is None or other.at is None:
         return False
     if one.host is not None and one.host == other.host:
         return _narrowed(one).before(_narrowed(other))
     return one.at.before(other.at)
+
+
+_SLURM_LINE = re.compile(r"^(?:\W*\d+: )?(?:srun|salloc|slurmstepd[\w.-]*): ")
+
+
+def _by_slurm(one: Event, other: Event) -> bool:
+    """srun writes what it learns of all hosts in the order in which it learns it; ranks that share a file do not."""
+    return bool(_SLURM_LINE.match(one.text) and _SLURM_LINE.match(other.text))
 
 
 def _moved(one: Event, other: Event) -> bool:

@@ -154,13 +154,26 @@ def test_two_hosts_that_cannot_be_told_apart_are_not_named(tmp_path: Path) -> No
         tmp_path,
         {
             "job.txt": FAILED,
-            "hosts/n1/messages": "Nov 30 05:10:00 n1 kernel: python3[3312]: segfault at 8 ip 00007f00aa000000 sp 00007ffd00000000 error 4 in libx.so[7f00a9f00000+80000]\n",
+            "hosts/n1/messages": "Nov 30 05:10:00 n1 kernel: NVRM: Xid (PCI:0000:03:00): 79, pid=123, name=python3, GPU has fallen off the bus.\n",
             "hosts/n2/messages": "Nov 30 05:10:01 n2 kernel: Out of memory: Killed process 23112 (python3) total-vm:32049352kB, anon-rss:30848004kB, file-rss:0kB, shmem-rss:0kB\n",
         },
     )
     assert answer(diagnosis)[1] is None
     assert answer(diagnosis)[3] == "not-established"
     assert any("cannot be told apart" in step.lower() for step in diagnosis.reasoning)
+
+
+def test_a_rival_that_may_have_been_first_takes_the_certainty_away(tmp_path: Path) -> None:
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n1/messages": "Nov 30 05:10:00 n1 kernel: python3[3312]: segfault at 8 ip 00007f00aa000000 sp 00007ffd00000000 error 4 in libx.so[7f00a9f00000+80000]\n",
+            "hosts/n2/messages": "Nov 30 05:10:01 n2 kernel: Out of memory: Killed process 23112 (python3) total-vm:32049352kB, anon-rss:30848004kB, file-rss:0kB, shmem-rss:0kB\n",
+        },
+    )
+    assert answer(diagnosis)[0] == "host-oom"
+    assert answer(diagnosis)[3] == "likely"
 
 
 def test_the_certainly_earlier_of_two_hosts_is_named(tmp_path: Path) -> None:
