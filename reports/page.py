@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from collector import __version__
 from reports.encyclopedia import EntryView, Pair, Panel, checks, entry_view, panels_of, steps
-from reports.folding import EventGroup, EventView, HostRow, event_groups, event_view, host_rows
+from reports.folding import EventGroup, HostRow, event_groups, host_rows
 from reports.json_form import SCHEMA
 from reports.safe import safe_diagnosis
 from reports.verdict import Action, Badge, Fact, badge_of, day_of, facts_of, first_action
@@ -40,7 +40,6 @@ class Page:
     reasons: tuple[str, ...]
     reasoning: tuple[str, ...]
     evidence: tuple[EventGroup, ...]
-    first_lines: tuple[EventView, ...]
     ruled_out: tuple[RuledOut, ...]
     missing: tuple[Action, ...]
     fix: tuple[Action, ...]
@@ -74,7 +73,6 @@ def page_of(diagnosis: Diagnosis, library: Library) -> Page:
         reasons=safe.reasons,
         reasoning=safe.reasoning,
         evidence=event_groups(safe.evidence, titles, day, _MOST_IN_FULL, _MOST_ROWS),
-        first_lines=tuple(event_view(event, day) for event in safe.evidence[:5]),
         ruled_out=tuple(_ruled_out(alternative, titles) for alternative in safe.alternatives),
         missing=tuple(Action(missing.fact, missing.how) for missing in safe.missing),
         fix=steps(safe.actions.fix),

@@ -12,6 +12,7 @@ from signatures.explain import Consequences, Explanation, explanations, is_sched
 from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.locate import locate
 from signatures.observe import Observations
+from signatures.stragglers import straggler
 
 _FAILED_STATES = frozenset("FAILED TIMEOUT OUT_OF_MEMORY NODE_FAIL CANCELLED BOOT_FAIL DEADLINE PREEMPTED".split())
 
@@ -184,7 +185,12 @@ def _only_consequences(
     trail.append(f"Only consequences are visible; the most specific is {cause.id}. What began them is not in the evidence.")
     chosen = tuple(f for f in visible if f.id == cause.id)
     suspect = _suspect(graph, trail) or _afflicted(chosen)
-    where = Initiating(suspect, None, None, None) if suspect else None
+    rank = straggler((event for finding in chosen for event in finding.events), seen.job, trail)
+    if rank is not None and suspect in (None, seen.roster.host_of_rank(rank)):
+        suspect = seen.roster.host_of_rank(rank)
+    else:
+        rank = None
+    where = Initiating(suspect, rank, None, None) if suspect or rank is not None else None
     others = tuple(f for f in findings if f not in chosen)
     alternatives = [Alternative(f.id, f.host, "a consequence as well, or less specific") for f in ranked[1:] if f.id != cause.id]
     return Attribution("not-established", chosen, where, alternatives, others, trail)

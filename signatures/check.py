@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from collector.scan import Pattern, Scanner, Tally
 from signatures.entry import Example, Near, PatternSignal, Signature
 from signatures.load import Library
 
@@ -68,11 +69,18 @@ def manners(signature: Signature) -> Iterator[str]:
 
 def claims(library: Library) -> Iterator[str]:
     """Examples that another entry would name as the beginning: decisive and initiating, though neither leads to the other."""
+    suspects = [(entry, signal) for entry in library for signal in entry.patterns if _begins(signal)]
+    scanner = Scanner([Pattern(signal.pattern, signal.ignore_case) for _, signal in suspects])
     for owner in library:
         for example in owner.examples:
-            for other in library:
+            hits = scanner.scan([example.line.encode()], Tally())
+            for other in {suspects[hit.pattern][0].id: suspects[hit.pattern][0] for hit in hits}.values():
                 if other.id != owner.id and not _akin(owner, other) and _claims(other, example):
                     yield f"{other.id} claims an example of {owner.id}: {example.line!r}"
+
+
+def _begins(signal: PatternSignal) -> bool:
+    return signal.strength == "decisive" and signal.role == "initiating"
 
 
 def _akin(one: Signature, other: Signature) -> bool:
@@ -83,4 +91,4 @@ def _akin(one: Signature, other: Signature) -> bool:
 
 def _claims(signature: Signature, example: Example) -> bool:
     names = set(matching_signals(signature, example))
-    return any(s.name in names and s.strength == "decisive" and s.role == "initiating" for s in signature.patterns)
+    return any(signal.name in names and _begins(signal) for signal in signature.patterns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from signatures.entry import Role, Signature
@@ -51,11 +51,20 @@ def find(events: Iterable[Event], library: Library) -> list[Finding]:
         by_signature[event.signature].append(event)
     found = []
     for signature_id, mine in by_signature.items():
-        for host, group in _by_host(mine).items():
-            finding = _finding(library[signature_id], host, group)
-            if finding.support != "none":
-                found.append(finding)
+        mine_found = [_finding(library[signature_id], host, group) for host, group in _by_host(mine).items()]
+        found += [finding for finding in mine_found if finding.support != "none"]
+        found += _affected_too(mine_found)
     return found
+
+
+def _affected_too(findings: Sequence[Finding]) -> list[Finding]:
+    """Hosts that show only supporting signs of a shared filesystem's failure which is established elsewhere: they have it too."""
+    told = [finding for finding in findings if finding.support == "established"]
+    if not told or "shared-filesystem" not in told[0].signature.scope or not any(finding.servers for finding in told):
+        return []
+    servers = set[str]().union(*(finding.servers for finding in told))
+    silent = [finding for finding in findings if finding.support == "none" and finding.host is not None and finding.servers & servers]
+    return [replace(finding, support="likely", role=told[0].role) for finding in silent]
 
 
 def _by_host(events: Sequence[Event]) -> dict[str | None, list[Event]]:

@@ -86,6 +86,8 @@ def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None
         return odd
     if any(event.details.get("peer_rank") for event in events) and chosen[0].role == "initiating":
         return None
+    if chosen[0].signature.witness:
+        events = [event for event in events if "rank" in event.details]  # else it is only the rank that prints it
     ranks = {event.rank for event in events if event.rank is not None}
     if len(ranks) == 1:
         return next(iter(ranks))

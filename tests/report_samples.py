@@ -242,7 +242,7 @@ def shared_server(number: int = 32) -> Diagnosis:
         missing=(),
         actions=Actions(
             fix=(
-                Step("See whether the server answers at all, and whether its service does.", "ping -c 2 nfs01; timeout 5 rpcinfo -T tcp nfs01 nfs"),
+                Step("See whether the server answers, and whether its service does.", "timeout 5 rpcinfo -T tcp nfs01 nfs"),
                 Step("Where it will not come back, force the mount off on each client, then mount again.", "umount -f -l /shared"),
             ),
             verify=(Check("timeout 10 stat -t /shared/.", "returns within a second"),),
@@ -265,7 +265,7 @@ def not_established() -> Diagnosis:
             "nccl-timeout",
             host,
             rank,
-            f"[rank{rank}]:[E1130 06:52:50 ProcessGroupNCCL.cpp:632] Watchdog caught collective operation timeout, last enqueued {90 + rank}",
+            f"[rank{rank}]:[E1130 06:52:50 ProcessGroupNCCL.cpp:632] Watchdog caught collective timeout, last enqueued {90 + rank}",
             about(BEGAN + rank * 0.3, 1.0),
             role="collateral",
         )
