@@ -8,16 +8,15 @@ stand in for `Scanner` where one is wanted: patterns and blocks in, hits out.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
 import hyperscan
+
+from collector.private_cache import read_private, write_private
 
 BLOCK_BYTES = 1 << 20
 CONTEXT_LINES = 40
@@ -65,7 +64,8 @@ class Scanner:
     """A set of patterns, compiled once; `scan` may be called for any number of texts."""
 
     def __init__(self, patterns: Sequence[Pattern], cache: Path | None = None) -> None:
-        self._compiled = [re.compile(p.expression, re.IGNORECASE if p.ignore_case else 0) for p in patterns]
+        self._patterns = tuple(patterns)
+        self._compiled: dict[int, re.Pattern[str]] = {}
         self._database = _database(patterns, cache) if patterns else None
         self._scratch = hyperscan.Scratch(self._database) if self._database else None
 
@@ -100,10 +100,17 @@ class Scanner:
             else:
                 yield hit
 
+    def _expression(self, pattern: int) -> re.Pattern[str]:
+        """The pattern for `re`, compiled when it first hits: most of a library never does."""
+        if pattern not in self._compiled:
+            wanted = self._patterns[pattern]
+            self._compiled[pattern] = re.compile(wanted.expression, re.IGNORECASE if wanted.ignore_case else 0)
+        return self._compiled[pattern]
+
     def _confirmed(self, window: _Window, pattern: int, end: int) -> Hit | None:
         first, last = window.segment(end)
         text = decode(window.text[first:last])
-        match = self._compiled[pattern].search(text)
+        match = self._expression(pattern).search(text)
         if match is None:
             return None
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
@@ -192,7 +199,7 @@ def _cut(text: bytes, start: int) -> int:
 def _database(patterns: Sequence[Pattern], cache: Path | None) -> hyperscan.Database:
     """The compiled database, from the cache where it is there and safe to read, else compiled and put there."""
     name = _fingerprint(patterns) + ".hs"
-    if cache is not None and (stored := _read_cached(cache / name)):
+    if cache is not None and (stored := read_private(cache / name)):
         try:
             return hyperscan.loadb(stored, hyperscan.HS_MODE_BLOCK)
         except hyperscan.error:
@@ -206,7 +213,7 @@ def _database(patterns: Sequence[Pattern], cache: Path | None) -> hyperscan.Data
         flags=flags,
     )
     if cache is not None:
-        _write_cached(cache / name, hyperscan.dumpb(database))
+        write_private(cache / name, hyperscan.dumpb(database))
     return database
 
 
@@ -238,43 +245,3 @@ def _fingerprint(patterns: Sequence[Pattern]) -> str:
     for pattern in patterns:
         digest.update(f"\0{pattern.ignore_case}{pattern.expression}".encode())
     return digest.hexdigest()[:32]
-
-
-def cache_folder() -> Path | None:
-    """A folder that only this user can write, made if need be; None where there is no safe one."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(base) / "denpex-collect"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state = folder.lstat()
-    except (OSError, RuntimeError):
-        return None
-    safe = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o022
-    return folder if safe else None
-
-
-def _read_cached(path: Path) -> bytes | None:
-    """The file's bytes, if it is this user's own regular file that nobody else can write."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(descriptor, "rb") as file:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o022:
-            return None
-        return file.read()
-
-
-def _write_cached(path: Path, content: bytes) -> None:
-    """Puts the file there whole or not at all; a cache that cannot be written is only slower."""
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-    except OSError:
-        return
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from hooks.run import Knowledge, default_report_name, diagnose_target, load_know
 from hooks.signature_commands import app as signature_app
 from reports.html import render_html
 from reports.json_form import as_json
-from reports.text import explain, render_text
+from reports.text import explain, print_verdict
 from signatures.diagnosis import Diagnosis
 
 SUBCOMMANDS = ("signatures",)
@@ -59,7 +59,7 @@ def diagnose(
         typer.echo(json.dumps(as_json(diagnosis), indent=2, ensure_ascii=False))
     report = _write_report(target, diagnosis, knowledge, html, wanted=not no_html and not (as_json_ and html is None))
     if not as_json_:
-        typer.echo(render_text(diagnosis, report))
+        print_verdict(diagnosis, knowledge.library, sys.stdout, str(report) if report else None)
     if explained:
         typer.echo(explain(diagnosis), err=as_json_)
 
@@ -69,9 +69,8 @@ def _write_report(target: str, diagnosis: Diagnosis, knowledge: Knowledge, html:
     if not wanted:
         return None
     path = html or default_report_name(target, diagnosis)
-    entry = knowledge.library[diagnosis.cause.id] if diagnosis.cause else None
     try:
-        write_private(path, render_html(diagnosis, entry))
+        write_private(path, render_html(diagnosis, knowledge.library))
     except BadInput as error:
         if html is not None:
             raise

@@ -370,7 +370,8 @@ slurmd_log_of_conf() {
 
 links_text() {
     if has ip; then
-        bounded ip -s link
+        # busybox has no -s.
+        bounded ip -s link 2>/dev/null || bounded ip link
     else
         cat /proc/net/dev
         echo 'absent: ip'
@@ -413,7 +414,7 @@ versions_text() {
 
 # Four lanes at once; each waits in its pipe until those before it have been told.
 sections() {
-    section df.txt 6 65536 df_text | {
+    section df.txt 7 65536 df_text | {
         section nvidia-smi.txt 4 65536 nvidia_text | {
             {
                 section ps.txt 5 262144 ps_text
@@ -478,7 +479,7 @@ main() {
     printf '%s complete %s.%02d\n' "$boundary" "$((took / 100))" "$((took % 100))"
 }
 
-# The same as `within`, with another last word and without errors: whatever is stuck must not hold the caller's stderr either.
+# The same as `within`, with a last word that is not told and without errors: whatever is stuck must not hold the caller's stderr either.
 watch_over() {
     {
         {
@@ -486,7 +487,7 @@ watch_over() {
             printf 'over-%s\n\n' "$word"
         } </dev/null 2>/dev/null &
         { stop=over-$word countdown "$whole_s" "$!"; } </dev/null 2>/dev/null &
-    } | sed -e "/over[-]$word/!b" -e 's/over[-].*//' -e '/./!d' -e q
+    } | sed -n -e "/over[-]$word/{" -e 's/over[-].*//' -e '/./p' -e q -e '}' -e p
 }
 
 # Last, so that a script that arrived only in part does nothing.

@@ -12,7 +12,7 @@ from typing import IO
 
 from collector.bundle import open_bundle
 from collector.errors import BadInput
-from collector.scan import cache_folder
+from collector.private_cache import cache_folder
 from signatures.diagnose import diagnose
 from signatures.diagnosis import Diagnosis
 from signatures.load import Library, load_library, shipped_folder
@@ -32,8 +32,9 @@ def load_knowledge(site_folders: Sequence[Path] = ()) -> Knowledge:
     for folder in site_folders:
         if not folder.is_dir():
             raise BadInput(f"{folder}: no folder of signatures", "give a folder that holds FAMILY/ID.yaml files")
-    library = load_library([shipped_folder(), *site_folders])
-    return Knowledge(library, build_vocabulary(library, cache_folder()))
+    cache = cache_folder()
+    library = load_library([shipped_folder(), *site_folders], cache)
+    return Knowledge(library, build_vocabulary(library, cache))
 
 
 def diagnose_target(target: str, knowledge: Knowledge, standard_input: IO[bytes] | None = None) -> Diagnosis:

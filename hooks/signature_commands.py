@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from collector.errors import BadInput, BadSignature
-from reports.text import render_signature
+from reports.entry_text import entry_text
 from signatures.check import claims, example_faults, manners
 from signatures.entry import Signature
 from signatures.load import Library, load_library, shipped_folder
@@ -42,7 +42,7 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], folders: _Folders =
     if name not in library.signatures:
         alike = [known for known in library.signatures if name.lower() in known or known in name.lower()]
         raise BadInput(f"{name}: no such failure id", f"perhaps {', '.join(alike[:5])}" if alike else "see: denpex-collect signatures list")
-    typer.echo(render_signature(library[name]))
+    typer.echo(entry_text(library[name]), nl=False)
 
 
 @app.command()

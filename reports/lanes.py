@@ -122,7 +122,7 @@ def _links(diagnosis: Diagnosis, at_y: Mapping[str, float], scale: Scale) -> tup
         victim, lost = at_y.get(edge.victim), at_y.get(edge.lost)
         if victim is None or lost is None or victim == lost or not edge.event.at:
             continue
-        if edge.event.at.middle >= scale.start:
+        if scale.shows(edge.event.at.middle):
             found.setdefault((victim, lost), []).append(edge)
     began = diagnosis.initiating.at if diagnosis.initiating else None
     aim = (at_y.get(began_key(diagnosis) or ""), scale.x(began.middle) if began else 0.0)

@@ -48,6 +48,7 @@ class Mark:
     cut_right: bool
     label: str
     label_x: float
+    label_y: float
     anchor: str
     title: str
 
@@ -136,40 +137,55 @@ def _mark(dots: Sequence[Dot], y: float, scale: Scale) -> Mark:
         cut_left=at.earliest < segment.first,
         cut_right=at.latest > segment.last,
         label=f"{'began: ' if first.kind == 'began' else ''}{first.signature}{times}",
-        label_x=0.0,
+        label_x=segment.x(first.at.middle),
+        label_y=y + 4,
         anchor="",
         title=more + first.title,
     )
 
 
 def _labelled(marks: Sequence[Mark], room: tuple[float, float]) -> list[Mark]:
-    """The marks of one lane, each with its label beside it where there is room, without it where not."""
+    """The marks of one lane, each with its label beside or above it, or without it where there is no room."""
     ordered = sorted(marks, key=lambda mark: (mark.x, mark.kind != "began"))
-    limits = [room[0], *(0.0 for _ in ordered), room[1]]
-    for index, mark in enumerate(ordered):
-        following = ordered[index + 1].bar[0] - MARK_PX if index + 1 < len(ordered) else limits[-1]
-        placed = _beside(mark, limits[index], following)
-        ordered[index] = placed
-        limits[index + 1] = _end_of(placed)
-    return ordered
+    following = [*(mark.bar[0] - MARK_PX for mark in ordered[1:]), room[1]]
+    free, free_above = room[0], room[0]
+    placed = []
+    for mark, free_to in zip(ordered, following, strict=True):
+        label = _beside(mark, free, free_to) or _above(mark, free_above, room[1])
+        if label and label.anchor == "middle":
+            free_above = label.label_x + _width(label) / 2 + 6
+        placed.append(label or replace(mark, label=""))
+        free = _end_of(placed[-1])
+    return placed
 
 
-def _beside(mark: Mark, free_from: float, free_to: float) -> Mark:
-    width = len(mark.label) * _LETTER_PX
+def _width(mark: Mark) -> float:
+    return len(mark.label) * _LETTER_PX
+
+
+def _beside(mark: Mark, free_from: float, free_to: float) -> Mark | None:
     right = max(mark.bar[1], mark.x_last + MARK_PX) + 6
     left = min(mark.bar[0], mark.x - MARK_PX) - 6
-    if right + width <= free_to:
+    if right + _width(mark) <= free_to:
         return replace(mark, label_x=right, anchor="start")
-    if left - width >= free_from:
+    if left - _width(mark) >= free_from:
         return replace(mark, label_x=left, anchor="end")
-    if mark.kind == "began":
-        return replace(mark, label_x=right, anchor="start")
-    return replace(mark, label="")
+    return None
+
+
+def _above(mark: Mark, free_from: float, free_to: float) -> Mark | None:
+    half = _width(mark) / 2
+    if free_to - free_from < 2 * half:
+        return None
+    x = min(max(mark.x, free_from + half), free_to - half)
+    if abs(x - mark.x) > half:
+        return None
+    return replace(mark, label_x=x, label_y=mark.y - 9, anchor="middle")
 
 
 def _end_of(mark: Mark) -> float:
     """How far to the right a mark and its label reach."""
     reach = max(mark.bar[1], mark.x_last + MARK_PX)
     if mark.label and mark.anchor == "start":
-        return mark.label_x + len(mark.label) * _LETTER_PX
+        return mark.label_x + _width(mark)
     return reach

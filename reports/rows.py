@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.wording import counted, hosts_text
@@ -84,16 +84,23 @@ def _most_lost(diagnosis: Diagnosis) -> dict[str, int]:
 
 
 def _alike(diagnosis: Diagnosis, keys: Iterable[str]) -> list[tuple[str, ...]]:
-    """Groups of keys with evidence, or consequences, of the same signatures."""
-    shown: dict[str, set[tuple[bool, str]]] = {key: set() for key in keys}
-    for is_evidence, events in ((True, diagnosis.evidence), (False, diagnosis.collateral)):
-        for event in events:
+    """The keys that show the same signatures together; where that parts too many, those that show the same first."""
+    shown: dict[str, list[tuple[bool, str]]] = {key: [] for key in keys}
+    for is_consequence, events in ((False, diagnosis.evidence), (True, diagnosis.collateral)):
+        for event in sorted(events, key=lambda event: event.at.middle if event.at else float("inf")):
             key = lane_key(event.host, event.rank)
             if key in shown:
-                shown[key].add((is_evidence, event.signature))
-    groups: dict[tuple[tuple[bool, str], ...], list[str]] = {}
-    for key, signatures in shown.items():
-        groups.setdefault(tuple(sorted(signatures)), []).append(key)
+                shown[key].append((is_consequence, event.signature))
+    groups = _grouped({key: tuple(sorted(set(signatures))) for key, signatures in shown.items()})
+    if len(groups) <= _MOST_SINGLE:
+        return groups
+    return _grouped({key: tuple(signatures[:1]) for key, signatures in shown.items()})
+
+
+def _grouped(by_key: Mapping[str, tuple[object, ...]]) -> list[tuple[str, ...]]:
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for key, value in by_key.items():
+        groups.setdefault(value, []).append(key)
     return [tuple(group) for group in groups.values()]
 
 

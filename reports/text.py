@@ -158,7 +158,7 @@ def _wrapped(paragraph: Paragraph, width: int) -> Iterator[Text]:
     """Wrapped by what a terminal shows: a CJK letter is two cells wide. A wrapped command could not be copied."""
     text = Text(paragraph.text.replace("\n", " ").expandtabs(4), style=paragraph.style)
     console = Console(file=io.StringIO(), width=width)
-    room = width - paragraph.indent
+    room = width - paragraph.indent - (2 if paragraph.most_rows else 0)
     rows = list(text.wrap(console, room, overflow="fold")) if paragraph.wraps and text else [text]
     shown = rows[: paragraph.most_rows or len(rows)]
     for number, row in enumerate(shown):

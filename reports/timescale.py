@@ -125,7 +125,7 @@ def _apart(windows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 def _with_end(windows: list[tuple[float, float]], end: float | None) -> list[tuple[float, float]]:
     """The job's end is shown too, where that costs the events little room."""
     low, high = windows[-1]
-    if end is not None and high < end < high + (high - low) / 2:
+    if end is not None and high < end < high + (high - low):
         return [*windows[:-1], (low, end + (high - low) * 0.07)]
     return windows
 
@@ -161,7 +161,7 @@ def _step(segment: Segment) -> float:
 
 
 def _tick_label(moment: float, step: float) -> str:
-    if step >= 86400:
+    if step >= 86400 or (step >= 3600 and round(moment) % 86400 == 0):
         return day_text(moment).rpartition(" ")[0]
     if step >= 60:
         return datetime.fromtimestamp(round(moment), UTC).strftime("%H:%M")

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from collector.bundle import Bundle
 from signatures.attribute import Attribution, attribute
 from signatures.blame import BlameGraph, blame_graph
-from signatures.diagnosis import Actions, Alternative, Cause, Diagnosis, HostStatus, Initiating
+from signatures.actions import actions_for
+from signatures.diagnosis import Alternative, Cause, Diagnosis, HostStatus, Initiating
 from signatures.entry import Signature
 from signatures.event import Event
 from signatures.explain import Consequences
@@ -48,7 +49,7 @@ def _assembled(result: Attribution, seen: Observations, relevant: Relevant, grap
         context=tuple(e for e in relevant.events if e.role == "context")[:_EVIDENCE_SHOWN],
         alternatives=alternatives,
         missing=missing_facts(result, seen),
-        actions=_actions(signature),
+        actions=actions_for(signature, evidence, seen.job, result.initiating),
         hosts=_host_table(seen),
         blame=graph.edges,
         reasons=_reasons(result, evidence),
@@ -104,32 +105,22 @@ def _merged(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
     return tuple(dict.fromkeys(alternatives))
 
 
-def _actions(signature: Signature | None) -> Actions:
-    if signature is None:
-        return Actions((), (), ())
-    first, second = signature.fix_admin, signature.fix_user
-    if signature.side in ("application", "user"):
-        first, second = second, first
-    return Actions((*first, *second), signature.verify, signature.prevention)
-
-
 def _headline(result: Attribution, seen: Observations) -> str:
     """The verdict in one sentence."""
     if result.verdict == "no-failure":
-        return "No failure: nothing in the evidence began one."
+        return "Nothing in the evidence began a failure."
     if not result.chosen:
-        return f"Not established: Slurm says {seen.job.state or 'the job failed'}, and nothing in the evidence says why."
+        return f"Slurm says {seen.job.state or 'that the job failed'}, and nothing in the evidence says why."
     signature = result.chosen[0].signature
     where = _where(result.initiating, seen)
     if result.verdict == "not-established":
         suffix = f" The trail leads to {where}." if where else " No host can be named."
-        return f"Not established: the most that the evidence shows is “{signature.title}”.{suffix}"
-    likely = "Likely: " if result.verdict == "likely" else ""
+        return f"The most that the evidence shows is “{signature.title}”.{suffix}"
     if result.initiating is not None and result.initiating.external and result.initiating.host is None:
-        return f"{likely}{signature.title}: {result.initiating.external}. No compute host of the job began it."
+        return f"{signature.title}: {result.initiating.external}. No compute host of the job began it."
     if where:
-        return f"{likely}{where} began it: {signature.title}."
-    return f"{likely}{signature.title}."
+        return f"{where} began it: {signature.title}."
+    return f"{signature.title}."
 
 
 def _where(initiating: Initiating | None, seen: Observations) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import fastjsonschema
 import jsonschema
 import yaml
 
 from collector.errors import BadSignature
+from collector.private_cache import read_private, write_private
 from signatures.entry import Signature, signature_from
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -43,43 +47,70 @@ def signature_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*/*.yaml"))
 
 
-def load_library(folders: Iterable[Path]) -> Library:
+def load_library(folders: Iterable[Path], cache: Path | None = None) -> Library:
     """All entries of the folders; a later folder's entry replaces an earlier one of the same id (a site's own).
 
-    Raises BadSignature, with one text per fault, where any file breaks the schema, repeats a key, is named
-    otherwise than its id, or holds a pattern that does not compile.
+    Raises BadSignature, with one text per fault, where any file breaks the schema, repeats a key, is named otherwise than its id,
+    or holds a pattern that does not compile. What was found faultless is noted in `cache` and not checked again until it changes.
     """
     problems: list[str] = []
     found: dict[str, Signature] = {}
-    for folder in folders:
-        for path in signature_files(folder):
-            data, faults = read_signature_file(path)
-            problems += faults
-            if not faults:
-                found[data["id"]] = signature_from(data, path.parent.name)
+    texts = {path: path.read_bytes() for folder in folders for path in signature_files(folder)}
+    known_good = _is_known_good(texts, cache)
+    for path, text in texts.items():
+        data, lines, faults = _parsed(path, text)
+        if not faults and not known_good:
+            faults = _faults(data, path, lines)
+        problems += faults
+        if not faults:
+            found[data["id"]] = signature_from(data, path.parent.name)
     problems += _dangling_links(found)
     if problems:
         raise BadSignature(problems)
+    if cache is not None and not known_good:
+        write_private(cache / _name_of(texts), b"")
     return Library(dict(sorted(found.items())))
 
 
 def read_signature_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The content of one file and its faults, each as `FILE:LINE: FIELD: what is wrong, what was expected`."""
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        return {}, [f"{path}: not readable as YAML: {_one_line(str(error))}"]
+        text = path.read_bytes()
+    except OSError as error:
+        return {}, [f"{path}: cannot be read: {error.strerror}"]
+    data, lines, faults = _parsed(path, text)
+    return data, faults or _faults(data, path, lines)
+
+
+def _is_known_good(texts: Mapping[Path, bytes], cache: Path | None) -> bool:
+    return cache is not None and read_private(cache / _name_of(texts)) is not None
+
+
+def _name_of(texts: Mapping[Path, bytes]) -> str:
+    digest = hashlib.sha256(json.dumps(_schema()).encode())
+    for path, text in texts.items():
+        digest.update(f"\0{path}\0{len(text)}\0".encode())
+        digest.update(text)
+    return f"faultless-{digest.hexdigest()[:32]}"
+
+
+def _parsed(path: Path, text: bytes) -> tuple[dict[str, Any], _Lines, list[str]]:
+    """The content, the line of each field, and what is wrong with the file as YAML."""
+    try:
+        node = yaml.compose(text.decode("utf-8"), Loader=_Loader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        return {}, {}, [f"{path}: not readable as YAML: {_one_line(str(error))}"]
     lines: _Lines = {(): 1}
     repeated: list[str] = []
     data = _value(node, (), lines, repeated) if node is not None else None
-    faults = [f"{path}:{text}" for text in repeated]
     if not isinstance(data, dict):
-        return {}, [f"{path}:1: expected a mapping of fields, found {type(data).__name__}"]
-    for fault in sorted(_validator().iter_errors(data), key=lambda e: list(map(str, e.absolute_path))):
-        faults.append(f"{path}:{_place(fault, lines)}")
-    if not faults:
-        faults += [f"{path}:{fault}" for fault in _faults_beyond_schema(data, path, lines)]
-    return data, faults
+        return {}, lines, [f"{path}:1: expected a mapping of fields, found {type(data).__name__}"]
+    return data, lines, [f"{path}:{fault}" for fault in repeated]
+
+
+def _faults(data: Mapping[str, Any], path: Path, lines: _Lines) -> list[str]:
+    faults = _schema_faults(data, lines) or list(_faults_beyond_schema(data, path, lines))
+    return [f"{path}:{fault}" for fault in faults]
 
 
 def _value(node: Any, at: tuple[str | int, ...], lines: _Lines, repeated: list[str]) -> Any:
@@ -110,14 +141,26 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     return node.value
 
 
-_compiled_schema: list[Any] = []
+@cache
+def _schema() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(resources.files("signatures").joinpath("schema.json").read_text("utf-8"))
+    return content
 
 
-def _validator() -> Any:
-    if not _compiled_schema:
-        schema = json.loads(resources.files("signatures").joinpath("schema.json").read_text("utf-8"))
-        _compiled_schema.append(jsonschema.Draft202012Validator(schema))
-    return _compiled_schema[0]
+@cache
+def _quick_validator() -> Callable[[object], object]:
+    compiled: Callable[[object], object] = fastjsonschema.compile(_schema())
+    return compiled
+
+
+def _schema_faults(data: Mapping[str, Any], lines: _Lines) -> list[str]:
+    """All faults against the schema. The quick validator only says whether there are any, which nearly always is no."""
+    try:
+        _quick_validator()(data)
+    except fastjsonschema.JsonSchemaValueException:
+        found = jsonschema.Draft7Validator(_schema()).iter_errors(data)
+        return [_place(fault, lines) for fault in sorted(found, key=lambda e: list(map(str, e.absolute_path)))]
+    return []
 
 
 def _place(error: jsonschema.ValidationError, lines: _Lines) -> str:

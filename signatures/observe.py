@@ -349,12 +349,13 @@ def _fact_event(signature: Signature, signal: FactSignal, fact: HostFact) -> Eve
 
 
 def _take_allocation(seen: Observations) -> None:
-    """slurmctld's log names the job's hosts when nothing else does."""
+    """slurmctld's log names the job's hosts when nothing else does, or when only those are left that still complete."""
     allocations = seen.roster.allocations
     job = seen.job
-    if job.hosts or not allocations:
+    only = next(iter(allocations.values())) if len(allocations) == 1 and job.job_id is None else ()
+    hosts = allocations.get(job.job_id or "", only)
+    if not set(hosts) > set(job.hosts):
         return
-    hosts = allocations.get(job.job_id or "") or (next(iter(allocations.values())) if len(allocations) == 1 else ())
     seen.job = replace(job, hosts=hosts)
     seen.hosts = tuple(dict.fromkeys([*hosts, *seen.hosts]))
 

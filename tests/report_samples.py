@@ -361,35 +361,35 @@ def thousand() -> Diagnosis:
     )
 
 
-def hostile() -> Diagnosis:
+def hostile(payload: str = HOSTILE) -> Diagnosis:
     """Every text that a log or a user can set is an attack."""
-    bad = f"{HOSTILE} {ESCAPES}"
+    bad = f"{payload} {ESCAPES}"
     attack = event(
         "disk-full",
         "c01<b>",
         0,
         bad,
         about(BEGAN),
-        source=f"logs/{HOSTILE}.log",
+        source=f"logs/{payload}.log",
         before=("x" * 1_048_576, bad),
         after=("password=hunter2 hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",),
         details={"path": bad},
     )
-    consequence = replace(attack, signature="connection-lost", role="collateral", host=HOSTILE, at=about(BEGAN + 1))
+    consequence = replace(attack, signature="connection-lost", role="collateral", host=payload, line=18, at=about(BEGAN + 1))
     return diagnosis(
         verdict="likely",
         headline=bad,
-        job=job(("c01<b>",), name=bad, user=HOSTILE, cluster=HOSTILE, job_id="<u>1</u>", reason=bad),
+        job=job(("c01<b>",), name=bad, user=payload, cluster=payload, job_id="<u>1</u>", reason=bad),
         cause=Cause("disk-full", bad, "host", "initiating"),
-        initiating=Initiating("c01<b>", 0, HOSTILE, about(BEGAN)),
+        initiating=Initiating("c01<b>", 0, payload, about(BEGAN)),
         evidence=(attack,),
         collateral=(consequence,),
         context=(consequence,),
-        alternatives=(Alternative(HOSTILE, HOSTILE, bad),),
+        alternatives=(Alternative(payload, payload, bad),),
         missing=(MissingFact(bad, bad),),
         actions=Actions((Step(bad, bad),), (Check(bad, bad),), (bad,)),
-        hosts=(status("c01<b>", findings=(bad,), sources={HOSTILE: HOSTILE}, status=HOSTILE),),
-        blame=(BlameEdge(HOSTILE, "c01<b>", consequence),),
+        hosts=(status("c01<b>", findings=(bad,), sources={payload: payload}, status=payload),),
+        blame=(BlameEdge(payload, "c01<b>", consequence),),
         reasons=(bad,),
         reasoning=(bad,),
         notes=(bad,),

@@ -22,7 +22,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from collector.scan import BLOCK_BYTES, Pattern, Scanner, Tally, cache_folder
+from collector.private_cache import cache_folder
+from collector.scan import BLOCK_BYTES, Pattern, Scanner, Tally
 from signatures.load import load_library, shipped_folder
 
 _FAILURES = (
