@@ -46,7 +46,7 @@ def _sections(page: Page) -> tuple[Section, ...]:
         Section("why", "Why"),
         Section("timeline", "Timeline"),
         Section("evidence", "Evidence"),
-        Section("ruled-out", "Ruled out"),
+        Section("ruled-out", page.ruled_out_title),
         Section("not-seen", "Not seen"),
         Section("what-to-do", "What to do") if page.fix or page.verify or page.prevent else None,
         Section("hosts", "Hosts"),

@@ -41,6 +41,7 @@ class Page:
     reasoning: tuple[str, ...]
     evidence: tuple[EventGroup, ...]
     ruled_out: tuple[RuledOut, ...]
+    ruled_out_title: str
     missing: tuple[Action, ...]
     fix: tuple[Action, ...]
     verify: tuple[Pair, ...]
@@ -74,6 +75,7 @@ def page_of(diagnosis: Diagnosis, library: Library) -> Page:
         reasoning=safe.reasoning,
         evidence=event_groups(safe.evidence, titles, day, _MOST_IN_FULL, _MOST_ROWS),
         ruled_out=tuple(_ruled_out(alternative, titles) for alternative in safe.alternatives),
+        ruled_out_title="Also considered" if safe.verdict == "not-established" else "Ruled out",
         missing=tuple(Action(missing.fact, missing.how) for missing in safe.missing),
         fix=steps(safe.actions.fix),
         verify=checks(safe.actions.verify),

@@ -87,7 +87,7 @@ _PASSWORD_NAME = re.compile(r"passw|passphrase|pgpass|_pwd", re.I)
 
 _HINT = re.compile(
     r"://|key|token|secret|pass|credential|authorization|bearer|cookie|_pwd|wandb login|curl\b|-----|"
-    r"AKIA|ASIA|gh[pousr]_|glpat-|hf_|api_org_|sk-|xox|AIza|ya29|eyJ|nvapi|npm_|pypi-|dckr_|[?&]sig=",
+    r"AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|hf_|api_org_|sk-|xox|AIza|ya29|eyJ|nvapi|npm_|pypi-|dckr_|[?&]sig=",
     re.I,
 )
 

@@ -83,7 +83,7 @@ def _paragraphs(page: Page, report: str | None) -> Iterator[Paragraph]:
     yield from _section("Evidence", _evidence(page.evidence))
     yield from _section("Next", _steps(_next(page)[:_MOST_STEPS]))
     ruled_out = (f"{other.title}{f' on {other.host}' if other.host else ''}: {other.why}" for other in page.ruled_out)
-    yield from _section("Ruled out", _items(ruled_out, _MOST_RULED_OUT))
+    yield from _section(page.ruled_out_title, _items(ruled_out, _MOST_RULED_OUT))
     yield from _section("Not seen", _steps(_missing(page)[:_MOST_MISSING]))
     if report:
         yield from _section("Report", [Paragraph(report, lead="  ", indent=2)])
