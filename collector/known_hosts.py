@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +29,7 @@ class HostKey:
     blob: bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KnownHosts:
     """Built once and asked for every host: plain names by lookup, patterns and hashed names one by one."""
 
@@ -57,10 +56,6 @@ class KnownHosts:
         if any(other.kind == key.kind for other in keys):
             return "changed"
         return "certificate" if not keys and any(_fits(name, patterns) for patterns in self.authorities) else "unknown"
-
-    @cached_property
-    def is_empty(self) -> bool:
-        return not (self.plain or self.patterns or self.hashed or self.authorities)
 
 
 def read_known_hosts(paths: Iterable[Path]) -> KnownHosts:

@@ -148,10 +148,21 @@ class _Window:
         return self._line
 
     def context(self, first: int, last: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        before = self.text[max(0, first - _MARGIN_BYTES) : first]
-        after = self.text[last : last + _MARGIN_BYTES]
-        above = _lines(before)[-CONTEXT_LINES:] if before else []
-        below = _lines(after.lstrip(b"\r\n"))[:CONTEXT_LINES] if after else []
+        """Up to CONTEXT_LINES lines above and below the line text[first:last]."""
+        begin = first
+        for _ in range(CONTEXT_LINES):
+            if begin == 0:
+                break
+            begin = self.text.rfind(b"\n", max(0, first - _MARGIN_BYTES), begin - 1) + 1
+        end = last
+        for _ in range(CONTEXT_LINES + 1):
+            found = self.text.find(b"\n", end + 1, last + _MARGIN_BYTES)
+            if found < 0:
+                end = min(len(self.text), last + _MARGIN_BYTES)
+                break
+            end = found
+        above = _lines(self.text[begin:first])[-CONTEXT_LINES:] if begin < first else []
+        below = _lines(self.text[last:end].lstrip(b"\r\n"))[:CONTEXT_LINES] if last < end else []
         return tuple(above), tuple(below)
 
 
@@ -166,11 +177,13 @@ def _lines(raw: bytes) -> list[str]:
 
 
 def _windows(blocks: Iterable[bytes], tally: Tally) -> Iterator[_Window]:
-    """Cuts a stream into windows that end at a line's end, each with a margin of text before and after it."""
+    """Cuts a stream into windows that end at a line's end, each with a margin of text before and after it.
+
+    Lines are counted once, when their text is let go: counting costs as much as scanning.
+    """
     text, start, first_line = b"", 0, 1
     for block in blocks:
         tally.size += len(block)
-        tally.lines += block.count(b"\n")
         text += block
         end = _cut(text, start)
         if end <= start:
@@ -182,9 +195,8 @@ def _windows(blocks: Iterable[bytes], tally: Tally) -> Iterator[_Window]:
         first_line += text.count(b"\n", 0, drop)
         text, start = text[drop:], start - drop
     if len(text) > start:
-        if not text.endswith(b"\n"):
-            tally.lines += 1
         yield _Window(text, start, len(text), first_line)
+    tally.lines = first_line - 1 + text.count(b"\n") + (1 if text and not text.endswith(b"\n") else 0)
 
 
 def _cut(text: bytes, start: int) -> int:

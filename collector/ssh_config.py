@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -116,7 +115,7 @@ def _route(name: str, found: paramiko.SSHConfigDict, user: str | None, port: int
 
 def _key_files(configured: Sequence[str]) -> tuple[str, ...]:
     folder = Path("~/.ssh").expanduser()
-    return tuple(os.path.expanduser(path) for path in configured) or tuple(str(folder / key) for key in _DEFAULT_KEYS)
+    return tuple(str(Path(path).expanduser()) for path in configured) or tuple(str(folder / key) for key in _DEFAULT_KEYS)
 
 
 def _known_hosts(found: paramiko.SSHConfigDict) -> tuple[Path, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collector.interval import Interval
+from reports.clean import cut
 from reports.wording import (
     between_text,
     counted,
@@ -22,6 +23,9 @@ from signatures.diagnosis import Diagnosis, HostStatus, Initiating
 from signatures.event import Event
 
 _MOST_ROWS = 200
+_MOST_GROUPS = 24
+_MOST_CONTEXT = 8
+_ROW_LETTERS = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +80,9 @@ def event_view(event: Event, day: str | None) -> EventView:
         when=moment_text(event.at, day),
         signature=event.signature,
         note=_note(event),
-        before=event.before,
+        before=event.before[-_MOST_CONTEXT:],
         text=event.text,
-        after=event.after,
+        after=event.after[:_MOST_CONTEXT],
     )
 
 
@@ -91,16 +95,21 @@ def _note(event: Event) -> str:
     return " · ".join(notes)
 
 
+def _row_view(event: Event, day: str | None) -> EventView:
+    """The same in short, for a list of many."""
+    return replace(event_view(event, day), before=(), text=cut(event.text, _ROW_LETTERS), after=())
+
+
 def event_groups(
     events: Iterable[Event], titles: Mapping[str, str], day: str | None, in_full: int, as_rows: int
 ) -> tuple[EventGroup, ...]:
-    """One group per signature, in the order in which the events come."""
+    """One group per signature, in the order in which the events come; two dozen at most."""
     groups: dict[str, list[Event]] = {}
     for event in events:
         groups.setdefault(event.signature, []).append(event)
     return tuple(
         _group(signature, titles.get(signature, signature), found, day, in_full, as_rows)
-        for signature, found in groups.items()
+        for signature, found in [*groups.items()][:_MOST_GROUPS]
     )
 
 
@@ -119,7 +128,7 @@ def _group(
         ranks=ranks_text(ranks),
         when=between_text([event.at for event in events if event.at], day),
         shown=tuple(event_view(event, day) for event in events[:in_full]),
-        others=tuple(event_view(event, day) for event in events[in_full : in_full + as_rows]),
+        others=tuple(_row_view(event, day) for event in events[in_full : in_full + as_rows]),
         omitted=f"{counted(omitted, 'more line')} in the bundle" if omitted > 0 else "",
     )
 

@@ -16,7 +16,7 @@ from signatures.diagnosis import Alternative, Diagnosis
 from signatures.load import Library
 
 _MOST_IN_FULL = 3
-_MOST_ROWS = 40
+_MOST_ROWS = 30
 
 
 @dataclass(frozen=True, slots=True)

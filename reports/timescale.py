@@ -105,7 +105,7 @@ def _window(moments: Sequence[Interval]) -> tuple[float, float]:
     reach = max((last - first) / 2, 1.5 * median(at.uncertainty for at in moments), 0.5)
     low = max(min(at.earliest for at in moments), first - reach)
     high = min(max(at.latest for at in moments), last + reach)
-    margin = max((high - low) * 0.07, 0.1)
+    margin = (high - low) * 0.07 if high - low > 0.001 else 0.1
     return low - margin, high + margin
 
 

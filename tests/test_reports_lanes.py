@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from types import ModuleType
 
 import pytest
@@ -45,8 +46,8 @@ def test_one_unknown_clock_does_not_set_the_scale() -> None:
 
 
 def test_the_end_of_the_job_is_shown_where_it_is_near() -> None:
-    assert time_scale(exact(0, 10), 0.0, 12.0, ROOM).shows(12.0)
-    assert not time_scale(exact(0, 10), 0.0, 5000.0, ROOM).shows(5000.0)
+    assert time_scale(exact(0, 3, 6, 10), 0.0, 12.0, ROOM).shows(12.0)
+    assert not time_scale(exact(0, 3, 6, 10), 0.0, 5000.0, ROOM).shows(5000.0)
 
 
 @pytest.mark.parametrize(
@@ -95,10 +96,11 @@ def test_a_thousand_hosts_fold_into_a_few_lanes(samples: ModuleType) -> None:
 def test_never_more_than_24_lanes(samples: ModuleType) -> None:
     hosts = tuple(f"c{n:03d}" for n in range(300))
     lines = tuple(
-        samples.event(f"failure-{n % 50}", host, n, "x", samples.about(samples.BEGAN + n), role="collateral") for n, host in enumerate(hosts)
+        samples.event(f"failure-{n % 50}", host, n, "x", samples.about(samples.BEGAN + n), role="collateral")
+        for n, host in enumerate(hosts)
     )
     diagnosis = replace(samples.host_cause(), job=samples.job(hosts), hosts=(), collateral=lines)
-    blame = tuple(BlameEdge(a.host or "", b.host or "", a) for a, b in zip(lines, lines[1:], strict=False))
+    blame = tuple(BlameEdge(a.host or "", b.host or "", a) for a, b in pairwise(lines))
     lanes = lanes_of(replace(diagnosis, blame=blame))
     assert len(lanes) == 24
     keys = [key for lane in lanes for key in lane.keys]

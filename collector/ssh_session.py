@@ -1,0 +1,124 @@
+"""What does a command on a connected host print, within our own deadline, and how did it end?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+import paramiko
+
+from collector.ssh_config import Route
+from collector.watchdog import WATCHDOG
+
+Ended = Literal["ok", "late", "cut", "lost"]
+"""`late`: the deadline came first; `cut`: it printed more than we take; `lost`: the connection broke."""
+
+_POLL_S = 0.05
+_MOST_STDERR = 64 << 10
+_MOST_INPUT = 1 << 20
+"""Below the host's window of 2 MiB: a longer text could wait for a host that itself waits for us to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came until the end, whatever the end was. `status` is None unless the command ended by itself."""
+
+    out: bytes
+    err: bytes
+    ended: Ended
+    status: int | None = None
+
+
+@dataclass(slots=True)
+class Session:
+    """One command that is running. Everything is guarded by `until`: when that has come, reads end and writes fail."""
+
+    channel: paramiko.Channel
+    err: bytearray = field(default_factory=bytearray)
+
+    def send(self, data: bytes) -> None:
+        self.channel.sendall(data)
+
+    def end_input(self) -> None:
+        self.channel.shutdown_write()
+
+    def piece(self) -> bytes | None:
+        """What has arrived, at most 64 KiB; empty at the end; None when there is nothing yet, after a short wait."""
+        while self.channel.recv_stderr_ready():
+            # Always drained: a stream that nobody reads stops the command once 2 MiB wait in it.
+            self.err += self.channel.recv_stderr(1 << 16)[: max(_MOST_STDERR - len(self.err), 0)]
+        try:
+            return self.channel.recv(1 << 16)
+        except TimeoutError:
+            return None
+
+    def read(self, until: float, most: int, take: Callable[[bytes], object]) -> Ended:
+        """Hands every piece to `take` until the command has closed its output. Never raises for what the host does."""
+        taken = 0
+        with suppress(OSError, EOFError, paramiko.SSHException):
+            while time.monotonic() < until:
+                piece = self.piece()
+                if piece == b"":
+                    return self._end(until)
+                if piece:
+                    take(piece[: most - taken])
+                    taken += len(piece)
+                    if taken >= most:
+                        return "cut"
+            return "late"
+        return "late" if time.monotonic() >= until else "lost"
+
+    def _end(self, until: float) -> Ended:
+        if time.monotonic() >= until:
+            return "late"  # the watchdog has closed it
+        # A command's end is told by its status; without one the connection has broken.
+        while not self.channel.exit_status_ready() and not self.channel.closed and time.monotonic() < until:
+            time.sleep(0.005)
+        return "ok" if self.channel.exit_status_ready() else "lost"
+
+    @property
+    def status(self) -> int | None:
+        return self.channel.recv_exit_status() if self.channel.exit_status_ready() else None
+
+
+@dataclass(slots=True)
+class Connection:
+    """An authenticated connection. `until` of each call is a moment of time.monotonic()."""
+
+    route: Route
+    transport: paramiko.Transport
+    break_off: Callable[[], None]
+
+    @contextmanager
+    def session(self, command: str, until: float) -> Iterator[Session]:
+        """The command, running. Raises OSError, EOFError or SSHException when the host does not start it in time."""
+        with WATCHDOG.guard(until, self.break_off):
+            channel = self.transport.open_session(timeout=max(until - time.monotonic(), 0.1))
+            try:
+                channel.settimeout(_POLL_S)
+                channel.exec_command(command)
+                yield Session(channel)
+            finally:
+                channel.close()
+
+    def run(self, command: str, until: float, data: bytes = b"", most: int = 4 << 20) -> Answer:
+        """Runs the command with `data` on its standard input. Never raises for what the host does, never hangs."""
+        assert len(data) <= _MOST_INPUT
+        out = bytearray()
+        try:
+            with self.session(command, until) as session:
+                session.send(data)
+                session.end_input()
+                ended = session.read(until, most, out.extend)
+                return Answer(bytes(out), bytes(session.err), ended, session.status)
+        except (OSError, EOFError, paramiko.SSHException):
+            return Answer(bytes(out), b"", "late" if time.monotonic() >= until else "lost")
+
+    def close(self) -> None:
+        self.break_off()
+        # Joins its thread, which a connection that is stuck may keep from ending.
+        threading.Thread(target=self.transport.close, name="denpex-close", daemon=True).start()
