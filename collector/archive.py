@@ -48,7 +48,9 @@ def unpack(path: Path, folder: Path, max_bytes: int = MAX_BYTES) -> list[str]:
             budget -= _write(file, folder / name, budget)
     except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
         if count == 0:
-            raise BadInput(f"{path}: the archive cannot be read: {error}", "make it anew, or unpack what can be unpacked and give the folder") from error
+            raise BadInput(
+                f"{path}: the archive cannot be read: {error}", "make it anew, or unpack what can be unpacked and give the folder"
+            ) from error
         notes.append(f"the archive is damaged after {count} files: {error}; what came before was used")
     return notes
 

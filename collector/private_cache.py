@@ -10,9 +10,9 @@ from pathlib import Path
 
 def cache_folder() -> Path | None:
     """A folder that only this user can write, made if need be; None where there is no safe one."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(base) / "denpex-collect"
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "denpex-collect"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = folder.lstat()
     except (OSError, RuntimeError):
@@ -43,6 +43,6 @@ def write_private(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except OSError:
         Path(temporary).unlink(missing_ok=True)

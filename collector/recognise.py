@@ -25,7 +25,8 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind], ...] = (
 )  # fmt: skip
 
 _PLAIN_FOLDERS = frozenset(
-    "log logs output outputs out hosts nodes bundle evidence input stdout stderr slurm tmp var messages ranks job jobs run runs".split()
+    """bundle evidence hosts input job jobs log logs messages nodes out output outputs
+    ranks run runs slurm stderr stdout tmp var""".split()
 )
 
 _NO_HOST = re.compile(r"\d+|attempt_\d+|rank.*|.*[_.]out|none_.*")

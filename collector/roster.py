@@ -18,7 +18,9 @@ TASK_END = Pattern(
 CHILD_RANK = Pattern(r"^\W*rank +: (?P<rank>\d+) \(local_rank: (?P<local_rank>\d+)\)")
 ELASTIC = Pattern(r"torch[./]distributed[./](?:elastic|run|launch)|torchrun |ChildFailedError")
 NCCL_COMM = Pattern(r"(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO comm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<ranks>\d+)")
-NCCL_ADDRESS = Pattern(r"(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO (?:Bootstrap : Using|NET/Socket : Using)[^\n]{0,80}?:(?P<address>[0-9a-f.:]+)<\d+>")
+NCCL_ADDRESS = Pattern(
+    r"(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO (?:Bootstrap|NET/Socket) : Using[^\n]{0,80}?:(?P<address>[0-9a-f.:]+)<\d+>"
+)
 RANKS_OF_NODE = Pattern(r"\[(?P<host>[A-Za-z][\w.-]*)\][^\n]{0,120}\branks (?P<ranks>\d+-\d+)")
 ALLOCATED = Pattern(r"sched: Allocate JobId=(?P<job>\d+)\S* NodeList=(?P<hosts>\S+)")
 RAN_ON = Pattern(r"\[rank(?P<rank>\d+)\][^\n]{0,120}\bon (?P<host>[A-Za-z][\w-]*\d)\b")

@@ -117,6 +117,15 @@ class Scanner:
         return Hit(pattern, window.line_number(first), text, groups, *window.context(first, last))
 
 
+def refusal(patterns: Sequence[Pattern]) -> str:
+    """Why the engine cannot take one of these patterns; empty where it can take all."""
+    try:
+        _database(patterns, None)
+    except (hyperscan.error, re.error) as error:
+        return str(error)
+    return ""
+
+
 def decode(raw: bytes) -> str:
     """Text of any bytes: UTF-8, with what is not UTF-8 and NUL bytes replaced by U+FFFD."""
     return raw.decode("utf-8", errors="replace").replace("\0", "\ufffd")

@@ -245,9 +245,7 @@ def _step(job_id: str, row: Row) -> StepFacts:
     """`batch`, `extern`, `0`, as within the job; `+1.0` in the second component of a heterogeneous one."""
     name = (row.get("JOBID") or row.get("JOBIDRAW") or "").partition(".")[2]
     if name.endswith("+"):
-        name = next(
-            (whole for whole in ("batch", "extern", "interactive") if whole.startswith(name[:-1])), name
-        )
+        name = next((whole for whole in ("batch", "extern", "interactive") if whole.startswith(name[:-1])), name)
     component = job_id.partition("+")[2]
     code, signal = exit_and_signal(row.get("EXITCODE")) or (0, 0)
     step = f"+{component}.{name}" if component else name
@@ -266,8 +264,7 @@ def _joined(components: list[JobFacts]) -> JobFacts:
 def merge(first: JobFacts, second: JobFacts) -> JobFacts:
     """What either knows, the first before the second; steps and nodes of both, by name."""
     values: dict[str, Any] = {
-        field_.name: _known_value(getattr(first, field_.name), getattr(second, field_.name))
-        for field_ in fields(JobFacts)
+        field_.name: _known_value(getattr(first, field_.name), getattr(second, field_.name)) for field_ in fields(JobFacts)
     }
     values["restarts"] = max(first.restarts, second.restarts)
     seen = {step.step for step in first.steps}

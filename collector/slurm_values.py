@@ -70,9 +70,7 @@ def seconds_of(text: str | None, zone: tzinfo = UTC) -> float | None:
         return None
 
 
-_LIMIT = re.compile(
-    r"(?:(?P<days>[0-9]{1,6})-)?(?:(?P<hours>[0-9]{1,6}):)?(?P<minutes>[0-9]{1,6}):(?P<seconds>[0-9]{2})(?:\.[0-9]+)?"
-)
+_LIMIT = re.compile(r"(?:(?P<days>[0-9]{1,6})-)?(?:(?P<hours>[0-9]{1,6}):)?(?P<minutes>[0-9]{1,6}):(?P<seconds>[0-9]{2})(?:\.[0-9]+)?")
 
 
 def duration_of(text: str | None) -> float | None:

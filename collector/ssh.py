@@ -240,5 +240,3 @@ def _why_not(error: BaseException, route: Route, until: float) -> Unreachable:
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
         return Unreachable("config", f"{where}: no common algorithm: {_text(error)}")
     return Unreachable("closed", f"{where} hung up: {_text(error) if str(error) else 'connection closed'}")
-
-

@@ -48,9 +48,7 @@ class Session:
 
     def piece(self) -> bytes | None:
         """What has arrived, at most 64 KiB; empty at the end; None when there is nothing yet, after a short wait."""
-        while self.channel.recv_stderr_ready():
-            # Always drained: a stream that nobody reads stops the command once 2 MiB wait in it.
-            self.err += self.channel.recv_stderr(1 << 16)[: max(_MOST_STDERR - len(self.err), 0)]
+        self._drain_errors()
         try:
             return self.channel.recv(1 << 16)
         except TimeoutError:
@@ -72,17 +70,27 @@ class Session:
             return "late"
         return "late" if time.monotonic() >= until else "lost"
 
+    def _drain_errors(self) -> None:
+        """Always: a stream that nobody reads stops the command once 2 MiB wait in it."""
+        while self.channel.recv_stderr_ready():
+            self.err += self.channel.recv_stderr(1 << 16)[: max(_MOST_STDERR - len(self.err), 0)]
+
     def _end(self, until: float) -> Ended:
+        """A command that a signal ended has no status either; a broken connection shows itself a moment later."""
+        grace = min(until, time.monotonic() + 2)
+        while self.status is None and self.channel.get_transport().is_active() and time.monotonic() < grace:
+            if self.channel.closed:
+                grace = min(grace, time.monotonic() + 0.2)
+            time.sleep(0.005)
+        self._drain_errors()
         if time.monotonic() >= until:
             return "late"  # the watchdog has closed it
-        # A command's end is told by its status; without one the connection has broken.
-        while not self.channel.exit_status_ready() and not self.channel.closed and time.monotonic() < until:
-            time.sleep(0.005)
-        return "ok" if self.channel.exit_status_ready() else "lost"
+        return "ok" if self.status is not None or self.channel.get_transport().is_active() else "lost"
 
     @property
     def status(self) -> int | None:
-        return self.channel.recv_exit_status() if self.channel.exit_status_ready() else None
+        code = self.channel.recv_exit_status() if self.channel.exit_status_ready() else -1
+        return code if code >= 0 else None
 
 
 @dataclass(slots=True)
@@ -103,7 +111,8 @@ class Connection:
                 channel.exec_command(command)
                 yield Session(channel)
             finally:
-                channel.close()
+                with suppress(OSError, EOFError, paramiko.SSHException):
+                    channel.close()
 
     def run(self, command: str, until: float, data: bytes = b"", most: int = 4 << 20) -> Answer:
         """Runs the command with `data` on its standard input. Never raises for what the host does, never hangs."""
@@ -121,4 +130,8 @@ class Connection:
     def close(self) -> None:
         self.break_off()
         # Joins its thread, which a connection that is stuck may keep from ending.
-        threading.Thread(target=self.transport.close, name="denpex-close", daemon=True).start()
+        threading.Thread(target=self._close, name="denpex-close", daemon=True).start()
+
+    def _close(self) -> None:
+        with suppress(OSError, EOFError, paramiko.SSHException):
+            self.transport.close()

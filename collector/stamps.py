@@ -38,6 +38,9 @@ _MONTH = "(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _CLOCK = r"(?P<h>[0-2]\d):(?P<m>[0-5]\d):(?P<s>[0-6]\d)"
 _FRACTION = r"(?:[.,](?P<f>\d{1,9}))?"
 _ZONE = r"(?P<z>\s?(?:Z\b|UTC\b|GMT\b|[+-](?:0\d|1[0-4]):?[0-5]\d)(?!\d))?"
+_YEAR = r"(?P<y>(?:19|20)\d\d)"
+_WEEKDAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+_DOTTED_CLOCK = r"(?P<h>[0-2]\d)\.(?P<m>[0-5]\d)\.(?P<s>[0-6]\d)"
 _NO_YEAR = 1972
 
 
@@ -138,9 +141,9 @@ _Reader = Callable[[re.Match[str]], Stamp | None]
 _DATE = r"(?P<y>(?:19|20)\d\d)[-/](?P<mo>[01]\d)[-/](?P<d>[0-3]\d)"
 _FORMATS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(rf"(?<![\d]){_DATE}[T _]{_CLOCK}{_FRACTION}{_ZONE}"), _iso),
-    (re.compile(rf"(?P<y>(?:19|20)\d\d)-(?P<mo>[01]\d)-(?P<d>[0-3]\d)-(?P<h>[0-2]\d)\.(?P<m>[0-5]\d)\.(?P<s>[0-6]\d)(?:\.(?P<f>\d{{1,9}}))?"), _dotted),
-    (re.compile(rf"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_MONTH} +(?P<d>[0-3]?\d) {_CLOCK}{_FRACTION}(?P<z> (?:UTC|GMT))?(?: [A-Z]{{2,4}})? (?P<y>(?:19|20)\d\d)"), _ctime),
-    (re.compile(rf"(?<![A-Za-z]){_MONTH} +(?P<d>[0-3]?\d) (?:(?P<y>(?:19|20)\d\d) )?{_CLOCK}{_FRACTION}"), _syslog),
+    (re.compile(rf"{_YEAR}-(?P<mo>[01]\d)-(?P<d>[0-3]\d)-{_DOTTED_CLOCK}(?:\.(?P<f>\d{{1,9}}))?"), _dotted),
+    (re.compile(rf"\b{_WEEKDAY} {_MONTH} +(?P<d>[0-3]?\d) {_CLOCK}{_FRACTION}(?P<z> (?:UTC|GMT))?(?: [A-Z]{{2,4}})? {_YEAR}"), _ctime),
+    (re.compile(rf"(?<![A-Za-z]){_MONTH} +(?P<d>[0-3]?\d) (?:{_YEAR} )?{_CLOCK}{_FRACTION}"), _syslog),
     (re.compile(rf"\[{_MONTH}(?P<d>[0-3]\d) (?P<h>[0-2]\d):(?P<m>[0-5]\d)\]"), _minute),
     (re.compile(rf"\[[IWEFCD](?P<md>1?\d[0-3]\d) {_CLOCK}\.\d{{9}}\b"), _torch_cpp),
     (re.compile(rf"(?<![A-Za-z0-9])[IWEFC](?P<y>20\d\d)?(?P<mo>[01]\d)(?P<d>[0-3]\d) {_CLOCK}\.(?P<f>\d{{3,6}})(?!\d)"), _glog),

@@ -31,12 +31,18 @@ def _version(wanted: bool) -> None:
 
 @app.command(context_settings={"help_option_names": ["-h", "--help"]})
 def diagnose(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Bundle folder or .tar.gz, folder of logs, one log file, or - for standard input.")],
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report there [default: denpex-JOBID.html].")] = None,
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="Bundle folder or .tar.gz, folder of logs, one log file, or - for standard input.")
+    ],
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the report there [default: denpex-JOBID.html].")
+    ] = None,
     no_html: Annotated[bool, typer.Option("--no-html", help="Write no report.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the diagnosis as JSON (denpex.diagnosis/1) and nothing else.")] = False,
     explained: Annotated[bool, typer.Option("--explain", help="Print every step of the reasoning.")] = False,
-    signatures: Annotated[list[Path] | None, typer.Option("--signatures", metavar="DIR", help="A site's own signatures; may be repeated. They win.")] = None,
+    signatures: Annotated[
+        list[Path] | None, typer.Option("--signatures", metavar="DIR", help="A site's own signatures; may be repeated. They win.")
+    ] = None,
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Say which host began a job's failure, why, how sure that is, and what to do next.

@@ -59,7 +59,9 @@ def write_private(path: Path, text: str) -> None:
         Path(temporary).replace(path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
-        raise BadInput(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}", "free some space, or give another file with --html") from None
+        raise BadInput(
+            f"{path}: cannot be written: {(error.strerror or str(error)).lower()}", "free some space, or give another file with --html"
+        ) from None
 
 
 def default_report_name(target: str, diagnosis: Diagnosis) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 
 from collector.interval import Interval
 from reports.clean import cut
@@ -80,10 +81,18 @@ def event_view(event: Event, day: str | None) -> EventView:
         when=moment_text(event.at, day),
         signature=event.signature,
         note=_note(event),
-        before=event.before[-_MOST_CONTEXT:],
+        before=tuple(dropwhile(_is_blank, event.before[-_MOST_CONTEXT:])),
         text=event.text,
-        after=event.after[:_MOST_CONTEXT],
+        after=_without_end(event.after[:_MOST_CONTEXT]),
     )
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip()
+
+
+def _without_end(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dropwhile(_is_blank, lines[::-1]))[::-1]
 
 
 def _note(event: Event) -> str:

@@ -50,7 +50,7 @@ def _sections(page: Page) -> tuple[Section, ...]:
         Section("not-seen", "Not seen"),
         Section("what-to-do", "What to do") if page.fix or page.verify or page.prevent else None,
         Section("hosts", "Hosts"),
-        Section("collateral", "Collateral"),
+        Section("collateral", page.collateral_title),
         Section("about-the-failure", "About the failure") if page.entry else None,
     )
     return tuple(section for section in sections if section)

@@ -62,6 +62,7 @@ class Chart:
     ended: Tick | None
     marks: tuple[Mark, ...]
     links: tuple[Link, ...]
+    others: str
     notes: tuple[str, ...]
 
 
@@ -93,6 +94,7 @@ def chart_of(diagnosis: Diagnosis) -> Chart | None:
         ended=_ended(safe, scale),
         marks=marks,
         links=_links(safe, at_y, scale),
+        others="another finding" if safe.verdict == "not-established" else "collateral, a consequence",
         notes=_notes(safe, dots, scale, start),
     )
 

@@ -11,12 +11,14 @@ from reports.folding import EventGroup, HostRow, event_groups, host_rows
 from reports.json_form import SCHEMA
 from reports.safe import safe_diagnosis
 from reports.verdict import Action, Badge, Fact, badge_of, day_of, facts_of, first_action
-from reports.wording import counted
+from reports.wording import capital, counted
 from signatures.diagnosis import Alternative, Diagnosis
 from signatures.load import Library
 
 _MOST_IN_FULL = 3
 _MOST_ROWS = 30
+_COLLATERAL = "What followed from it. These lines are true, but none of them began the failure."
+_COLLATERAL_OPEN = "Seen as well. Which of these began the failure, and which only followed, is not established."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Page:
     hosts_left_out: str
     hosts_summary: str
     collateral: tuple[EventGroup, ...]
+    collateral_title: str
+    collateral_means: str
     context: tuple[EventGroup, ...]
     entry: EntryView | None
     notes: tuple[str, ...]
@@ -63,6 +67,7 @@ def page_of(diagnosis: Diagnosis, library: Library) -> Page:
     day = day_of(safe)
     entry = library.signatures.get(safe.cause.id) if safe.cause else None
     hosts, hosts_left_out = host_rows(safe)
+    open_case = safe.verdict == "not-established"
     return Page(
         title=_title(safe),
         about=_about(safe),
@@ -75,14 +80,16 @@ def page_of(diagnosis: Diagnosis, library: Library) -> Page:
         reasoning=safe.reasoning,
         evidence=event_groups(safe.evidence, titles, day, _MOST_IN_FULL, _MOST_ROWS),
         ruled_out=tuple(_ruled_out(alternative, titles) for alternative in safe.alternatives),
-        ruled_out_title="Also considered" if safe.verdict == "not-established" else "Ruled out",
-        missing=tuple(Action(missing.fact, missing.how) for missing in safe.missing),
+        ruled_out_title="Also considered" if open_case else "Ruled out",
+        missing=tuple(Action(capital(missing.fact), missing.how) for missing in safe.missing),
         fix=steps(safe.actions.fix),
         verify=checks(safe.actions.verify),
         prevent=safe.actions.prevent,
         hosts=hosts,
         hosts_left_out=hosts_left_out,
         hosts_summary=_hosts_summary(safe),
+        collateral_title="Other findings" if open_case else "Collateral",
+        collateral_means=_COLLATERAL_OPEN if open_case else _COLLATERAL,
         collateral=event_groups(safe.collateral, titles, day, 1, _MOST_ROWS),
         context=event_groups(safe.context, titles, day, 1, _MOST_ROWS),
         entry=entry_view(entry) if entry else None,
@@ -108,7 +115,7 @@ def _title(diagnosis: Diagnosis) -> str:
 def _ruled_out(alternative: Alternative, titles: Mapping[str, str]) -> RuledOut:
     title = titles.get(alternative.cause)
     name = f"{title} · {alternative.cause}" if title else alternative.cause
-    return RuledOut(name, alternative.host or "", alternative.why_not)
+    return RuledOut(name, alternative.host or "", capital(alternative.why_not))
 
 
 def _hosts_summary(diagnosis: Diagnosis) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.wording import counted, hosts_text
-from signatures.diagnosis import Diagnosis
+from signatures.diagnosis import Diagnosis, Initiating
 
 _MOST_LANES = 24
 _MOST_SINGLE = 12
@@ -17,7 +17,7 @@ _MOST_LOST = 6
 NAME_LETTERS = 22
 """There is room for no more beside the lanes."""
 
-_UNKNOWN = "host unknown"
+_UNKNOWN = "job or unknown host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,20 @@ def _lane(diagnosis: Diagnosis, keys: tuple[str, ...], lost: dict[str, int]) -> 
     if began and key == began.external:
         return Lane(keys, key, "server outside the job", "server")
     if began and key == lane_key(began.host, began.rank) and key != _UNKNOWN:
-        return Lane(keys, key, "first seen here" if began.external else "began here", "began")
+        return Lane(keys, key, _began_remark(began), "began")
     if key in lost:
         return Lane(keys, key, _lost_remark(diagnosis, key, lost[key]), "lost")
-    return Lane(keys, key, "", "plain")
+    return Lane(keys, key, "" if _has_time(diagnosis, key) else "times unknown", "plain")
+
+
+def _began_remark(began: Initiating) -> str:
+    here = "first seen here" if began.external else "began here"
+    return here if began.at else f"{here}, when unknown"
+
+
+def _has_time(diagnosis: Diagnosis, key: str) -> bool:
+    events = (*diagnosis.evidence, *diagnosis.collateral)
+    return any(event.at and not event.measured for event in events if lane_key(event.host, event.rank) == key)
 
 
 def _lost_remark(diagnosis: Diagnosis, key: str, victims: int) -> str:

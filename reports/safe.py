@@ -68,8 +68,8 @@ def _safe_event(event: Event, seen: _Seen) -> Event:
 def _safe_lines(lines: tuple[str, ...], at: int) -> tuple[tuple[tuple[str, ...], str, tuple[str, ...]], int]:
     """Redacted as one block, for a private key spans lines; cut only then, for a cut secret has no shape."""
     bare = [one_line(line) for line in lines]
-    masked, count = redact_lines([_shortened(line, _LONGEST_LINE) for line in bare])
     limits = [_LONGEST_LINE if number == at else _LONGEST_CONTEXT for number in range(len(lines))]
+    masked, count = redact_lines(list(map(_shortened, bare, limits)))
     short = tuple(map(_cut_line, masked, bare, limits))
     return (short[:at], short[at], short[at + 1 :]), count
 
@@ -81,5 +81,5 @@ def _shortened(text: str, most: int) -> str:
 
 def _cut_line(masked: str, whole: str, most: int) -> str:
     """The whole line's length counts only where it was cut before the search: masking changes it too."""
-    searched_all = len(whole) <= _LONGEST_LINE + 500
+    searched_all = len(whole) <= most + 500
     return cut(masked, most, None if searched_all else len(whole))

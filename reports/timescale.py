@@ -110,15 +110,14 @@ def _window(moments: Sequence[Interval]) -> tuple[float, float]:
 
 
 def _apart(windows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """No window reaches into the next one."""
+    """Joined again where leaving out what lies between two windows would save little room."""
     done = [windows[0]]
     for low, high in windows[1:]:
-        before = done[-1]
-        if low <= before[1]:
-            middle = (low + before[1]) / 2
-            done[-1] = (before[0], middle)
-            low = middle
-        done.append((low, high))
+        first, last = done[-1]
+        if low - last < max(last - first, high - low) / 2:
+            done[-1] = (first, max(last, high))
+        else:
+            done.append((low, high))
     return done
 
 

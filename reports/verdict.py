@@ -62,7 +62,8 @@ def whose_fault(diagnosis: Diagnosis, signature: Signature | None) -> str:
     if diagnosis.verdict == "no-failure":
         return "Neither: nothing failed as far as can be seen."
     if diagnosis.verdict == "not-established" or signature is None:
-        return "That cannot be told yet: only what followed is visible, not what began it."
+        only_followed = diagnosis.cause is not None and diagnosis.cause.role == "collateral"
+        return "That cannot be told yet" + (": only what followed is visible, not what began it." if only_followed else ".")
     who, means = _WHOSE[signature.side]
     if diagnosis.verdict == "likely" and signature.side != "either":
         return f"Probably {who}. {means}"
@@ -73,7 +74,7 @@ def first_action(diagnosis: Diagnosis) -> Action | None:
     """The one thing to do next: settle what is open, or else the first step of the fix that has a command."""
     if diagnosis.verdict == "not-established" and diagnosis.missing:
         missing = diagnosis.missing[0]
-        return Action(f"This would settle it: {missing.fact}", missing.how)
+        return Action(f"To get further: {missing.fact}", missing.how)
     steps = diagnosis.actions.fix
     step = next((step for step in steps if step.command), steps[0] if steps else None)
     return Action(step.do, step.command) if step else None

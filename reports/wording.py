@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from math import ceil
 
 from collector.hostlist import fold
 from collector.interval import Interval
@@ -54,20 +55,20 @@ def between_text(moments: Sequence[Interval], day: str | None = None) -> str:
 
 
 def error_text(seconds: float) -> str:
-    """The size of an uncertainty, in two digits at most: `3 ms`, `0.4 s`, `5 min`."""
+    """The size of an uncertainty, in two digits and never too small: `3 ms`, `0.4 s`, `5 min`."""
     if seconds < 0.0005:
         return "<1 ms"
-    if seconds < 0.0995:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    return duration_text(seconds)
+    for size, unit, until in ((0.001, "ms", 100), (0.1, "s", 100), (1, "s", 120), (60, "min", 120), (3600, "h", 48)):
+        whole = ceil(seconds / size - 0.01)
+        if whole < until:
+            return f"{whole / 10:.1f} {unit}" if size == 0.1 else f"{whole} {unit}"
+    return f"{ceil(seconds / 86400)} d"
 
 
 def duration_text(seconds: float) -> str:
     """`0.4 s`, `58 s`, `9 min 58 s`, `2 d 4 h`: the two largest units."""
     if seconds < 9.95:
-        return error_text(seconds) if seconds else "0 s"
+        return f"{seconds:.1f} s" if seconds >= 0.05 else f"{seconds * 1000:.0f} ms"
     whole = round(seconds)
     for size, unit in _UNITS:
         if whole >= size:
@@ -140,6 +141,11 @@ def provenance_text(event: Event) -> str:
     """`c03 · logs/rank.2.log:17`: where the line can be read again."""
     line = f":{event.line}" if event.line > 0 else ""
     return f"{event.host or 'host unknown'} · {event.source}{line}"
+
+
+def capital(text: str) -> str:
+    """The text with a capital at its beginning, unless that is a name: `c01`, `nfs-server-stall`."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
 
 
 def sentence(text: str) -> str:

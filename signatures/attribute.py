@@ -14,7 +14,7 @@ from signatures.locate import locate
 from signatures.observe import Observations
 from signatures.stragglers import straggler
 
-_FAILED_STATES = frozenset("FAILED TIMEOUT OUT_OF_MEMORY NODE_FAIL CANCELLED BOOT_FAIL DEADLINE PREEMPTED".split())
+_FAILED_STATES = frozenset(["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "CANCELLED", "BOOT_FAIL", "DEADLINE", "PREEMPTED"])
 
 
 @dataclass(slots=True)
@@ -48,7 +48,9 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
     late = _later_than_its_consequences(chosen, findings)
     if late is not None:
         trail.append(f"{_named(chosen[0])} came only after {_named(late)}: it cannot have caused that.")
-        alternative = Alternative(chosen[0].id, chosen[0].host, f"it happened after the first {late.id}, which it therefore does not explain")
+        alternative = Alternative(
+            chosen[0].id, chosen[0].host, f"it happened after the first {late.id}, which it therefore does not explain"
+        )
         result = _only_consequences([late], set(), seen, graph, trail)
         result.alternatives.append(alternative)
         return result
@@ -233,7 +235,11 @@ def _alternatives(candidates: Sequence[Finding], chosen: Sequence[Finding], expl
             found.append(Alternative(finding.id, finding.host, _why_not(finding, chosen)))
     for explanation in explained:
         if explanation.effect.role in ("initiating", "ambiguous"):
-            found.append(Alternative(explanation.effect.id, explanation.effect.host, f"explained by {_named(explanation.cause)}: {explanation.because}"))
+            found.append(
+                Alternative(
+                    explanation.effect.id, explanation.effect.host, f"explained by {_named(explanation.cause)}: {explanation.because}"
+                )
+            )
     return found
 
 

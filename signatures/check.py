@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from collector.scan import Pattern, Scanner, Tally
+from collector.scan import Pattern, Scanner, Tally, refusal
 from signatures.entry import Example, Near, PatternSignal, Signature
 from signatures.load import Library
+
+LEAST_EXAMPLES = 3
 
 _ORDINARY = (
     "2026-11-30 05:30:00,123 INFO [rank3] step 1200 loss 1.9046 grad_norm 0.52 lr 3e-5",
@@ -56,6 +58,30 @@ def example_faults(signature: Signature) -> Iterator[str]:
             yield f"{signature.id}: {names} match what must not match ({example.note}): {example.line!r}"
 
 
+def too_few_examples(signature: Signature) -> Iterator[str]:
+    """Whether the entry proves itself with lines enough, of both kinds."""
+    for kind, found in (("match", signature.examples), ("no_match", signature.counter_examples)):
+        if len(found) < LEAST_EXAMPLES:
+            yield f"{signature.id}: examples.{kind}: has {len(found)}, expected at least {LEAST_EXAMPLES}"
+
+
+def engine_faults(signatures: Iterable[Signature]) -> Iterator[str]:
+    """Patterns that the scanning engine cannot take."""
+    rules = [rule for signature in signatures for rule in _rules(signature)]
+    if not rules or not refusal([pattern for _, _, pattern in rules]):
+        return
+    for signature_id, name, pattern in rules:
+        if why := refusal([pattern]):
+            yield f"{signature_id}: {name}: hyperscan cannot take this pattern: {why}"
+
+
+def _rules(signature: Signature) -> Iterator[tuple[str, str, Pattern]]:
+    for signal in signature.patterns:
+        yield signature.id, signal.name, Pattern(signal.pattern, signal.ignore_case)
+    for recovery in signature.recoveries:
+        yield signature.id, "recoveries", Pattern(recovery.pattern)
+
+
 def manners(signature: Signature) -> Iterator[str]:
     """Patterns that match ordinary lines, and links of an entry to itself."""
     for line in _ORDINARY:
@@ -67,15 +93,19 @@ def manners(signature: Signature) -> Iterator[str]:
         yield f"{signature.id}: links to itself"
 
 
-def claims(library: Library) -> Iterator[str]:
-    """Examples that another entry would name as the beginning: decisive and initiating, though neither leads to the other."""
+def claims(library: Library, about: Collection[str] | None = None) -> Iterator[str]:
+    """Examples that another entry would name as the beginning: decisive and initiating, though neither leads to the other.
+
+    With `about`, only those that one of these ids makes or suffers.
+    """
     suspects = [(entry, signal) for entry in library for signal in entry.patterns if _begins(signal)]
     scanner = Scanner([Pattern(signal.pattern, signal.ignore_case) for _, signal in suspects])
     for owner in library:
         for example in owner.examples:
             hits = scanner.scan([example.line.encode()], Tally())
             for other in {suspects[hit.pattern][0].id: suspects[hit.pattern][0] for hit in hits}.values():
-                if other.id != owner.id and not _akin(owner, other) and _claims(other, example):
+                asked = about is None or other.id in about or owner.id in about
+                if asked and other.id != owner.id and not _akin(owner, other) and _claims(other, example):
                     yield f"{other.id} claims an example of {owner.id}: {example.line!r}"
 
 

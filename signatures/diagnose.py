@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from collector.bundle import Bundle
+from signatures.actions import actions_for
 from signatures.attribute import Attribution, attribute
 from signatures.blame import BlameGraph, blame_graph
-from signatures.actions import actions_for
 from signatures.diagnosis import Alternative, Cause, Diagnosis, HostStatus, Initiating
 from signatures.entry import Signature
 from signatures.event import Event

@@ -149,9 +149,7 @@ def signature_from(data: Mapping[str, Any], family: str) -> Signature:
         tags=tuple(data["tags"]),
         patterns=tuple(_pattern_signal(s, data["role"]) for s in signals if "pattern" in s),
         facts=tuple(_fact_signal(s, data["role"]) for s in signals if "fact" in s),
-        recoveries=tuple(
-            Recovery(tuple(r["in"]), r["pattern"], tuple(r["same"])) for r in data.get("recoveries", ())
-        ),
+        recoveries=tuple(Recovery(tuple(r["in"]), r["pattern"], tuple(r["same"])) for r in data.get("recoveries", ())),
         leads_to=tuple(data["leads_to"]),
         not_enough=tuple(data["not_enough"]),
         mechanism=data["mechanism"],
@@ -170,12 +168,8 @@ def signature_from(data: Mapping[str, Any], family: str) -> Signature:
         at_scale=data.get("at_scale", ""),
         in_production=data.get("in_production", ""),
         code=tuple((c["stack"], c["text"]) for c in data.get("code", ())),
-        examples=tuple(
-            Example(e["line"], e["in"], e["from"], e.get("signal")) for e in data["examples"]["match"]
-        ),
-        counter_examples=tuple(
-            Example(e["line"], e["in"], e["why"]) for e in data["examples"]["no_match"]
-        ),
+        examples=tuple(Example(e["line"], e["in"], e["from"], e.get("signal")) for e in data["examples"]["match"]),
+        counter_examples=tuple(Example(e["line"], e["in"], e["why"]) for e in data["examples"]["no_match"]),
     )
 
 

@@ -45,7 +45,10 @@ class Consequences:
         return effect in self._direct.get(cause, ())
 
     def leads(self, cause: str, effect: str) -> bool:
-        """Whether `cause` produces `effect`. Two that could each follow from the other explain nothing, unless only one does so directly."""
+        """Whether `cause` produces `effect`.
+
+        Two that could each follow from the other explain nothing, unless only one does so directly.
+        """
         if cause == effect or effect not in self.of(cause):
             return False
         if cause not in self.of(effect):

@@ -17,7 +17,14 @@ def missing_facts(result: Attribution, seen: Observations) -> tuple[MissingFact,
     """The absent facts that bear on this verdict, most useful first, each with the command that would get it."""
     if result.verdict == "no-failure":
         return ()
-    found = [*_confirming(result), *_unreachable(seen), *_no_kernel_log(seen), *_no_disk_usage(result, seen), *_no_clock(seen), *_no_job(seen)]
+    found = [
+        *_confirming(result),
+        *_unreachable(seen),
+        *_no_kernel_log(seen),
+        *_no_disk_usage(result, seen),
+        *_no_clock(seen),
+        *_no_job(seen),
+    ]
     return tuple(dict.fromkeys(found))
 
 
@@ -32,7 +39,10 @@ def _confirming(result: Attribution) -> Iterator[MissingFact]:
 def _unreachable(seen: Observations) -> Iterator[MissingFact]:
     silent = sorted(fact.host for fact in seen.survey.facts if fact.fact.name == "host-unreachable" and fact.host)
     if silent:
-        yield MissingFact(f"any evidence from {fold(silent)}, which could not be reached", f"its console or BMC: ipmitool -H BMC_OF_{silent[0]} sel list; then journalctl -k -b -1 once it is up")
+        yield MissingFact(
+            f"any evidence from {fold(silent)}, which could not be reached",
+            f"its console or BMC: ipmitool -H BMC_OF_{silent[0]} sel list; then journalctl -k -b -1 once it is up",
+        )
 
 
 def _hosts(seen: Observations) -> Sequence[str]:
@@ -47,7 +57,9 @@ def _with(seen: Observations, kinds: Sequence[str]) -> set[str]:
 def _no_kernel_log(seen: Observations) -> Iterator[MissingFact]:
     lacking = sorted(set(_hosts(seen)) - _with(seen, _KERNEL) - _unreached(seen))
     if lacking:
-        yield MissingFact(f"the kernel's messages of {fold(lacking)}", f"ssh {lacking[0]} 'journalctl -k -o short-iso-precise --since=-2h || dmesg'")
+        yield MissingFact(
+            f"the kernel's messages of {fold(lacking)}", f"ssh {lacking[0]} 'journalctl -k -o short-iso-precise --since=-2h || dmesg'"
+        )
 
 
 def _unreached(seen: Observations) -> set[str]:
@@ -78,4 +90,6 @@ def _no_clock(seen: Observations) -> Iterator[MissingFact]:
 def _no_job(seen: Observations) -> Iterator[MissingFact]:
     if seen.job.state is None:
         job = seen.job.job_id or "JOBID"
-        yield MissingFact("what Slurm says of the job: state, exit code, times, nodes", f"scontrol show job {job} || sacct -P -j {job} -o ALL")
+        yield MissingFact(
+            "what Slurm says of the job: state, exit code, times, nodes", f"scontrol show job {job} || sacct -P -j {job} -o ALL"
+        )

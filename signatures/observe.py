@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from collector.bundle import Bundle
 from collector.clock import Clocks, zone_shift
-from collector.interval import Interval
 from collector.hostlist import expand
+from collector.interval import Interval
 from collector.job import JobFacts
 from collector.labels import Label, read_label, short_name, syslog_origin, without_colours
 from collector.roster import Roster
@@ -204,9 +204,7 @@ def _holds(test: FactTest, facts: Iterable[HostFact]) -> bool:
 
 def _matches(test: FactTest, fact: HostFact) -> bool:
     details = fact.fact.details
-    return fact.fact.name == test.fact and all(
-        _compiled(pattern).search(details.get(key, "")) for key, pattern in test.where.items()
-    )
+    return fact.fact.name == test.fact and all(_compiled(pattern).search(details.get(key, "")) for key, pattern in test.where.items())
 
 
 _NODE_NAME = re.compile(r"NodeName=(\S+)")

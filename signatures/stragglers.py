@@ -13,13 +13,19 @@ _ENOUGH_RANKS = 3
 
 
 def straggler(events: Iterable[Event], job: JobFacts, trail: list[str]) -> int | None:
-    """The only rank that is behind the others of its group, or the only one of the job that reported no time-out; None if there is none such."""
+    """The only rank that is behind the others of its group, or the only one of the job that reported no time-out.
+
+    None where there is no such rank, or more than one.
+    """
     found = list(events)
     return _behind(found, trail) if _behind(found, []) is not None else _silent(found, job, trail)
 
 
 def _behind(events: Iterable[Event], trail: list[str]) -> int | None:
-    """The rank whose last enqueued work is the lowest of its process group. Numbers of different groups have nothing to do with each other."""
+    """The rank whose last enqueued work is the lowest of its process group.
+
+    Numbers of different groups have nothing to do with each other.
+    """
     groups: dict[str, dict[int, int]] = defaultdict(dict)
     for event in events:
         enqueued = event.details.get("enqueued", "")
@@ -30,7 +36,7 @@ def _behind(events: Iterable[Event], trail: list[str]) -> int | None:
         lowest = min(ranks.values())
         behind = [rank for rank, enqueued in ranks.items() if enqueued == lowest]
         if len(ranks) >= _ENOUGH_RANKS and len(behind) == 1:
-            trail.append(f"In process group {group} rank {behind[0]} had enqueued work {lowest} last, all others more: it never came to the operation.")
+            trail.append(f"In process group {group} rank {behind[0]} had enqueued work {lowest} last, all others more: it did not come.")
             return behind[0]
     return None
 

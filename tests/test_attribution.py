@@ -123,7 +123,12 @@ def test_an_oom_kill_in_another_job_is_no_evidence(tmp_path: Path) -> None:
     )
     diagnosis = diagnosed(
         tmp_path,
-        {"job.txt": FAILED, "hosts/n1/clock.txt": clock(0), "hosts/n1/dmesg.txt": oom, "logs/slurm-7.out": "srun: error: n2: task 1: Exited with exit code 1\n"},
+        {
+            "job.txt": FAILED,
+            "hosts/n1/clock.txt": clock(0),
+            "hosts/n1/dmesg.txt": oom,
+            "logs/slurm-7.out": "srun: error: n2: task 1: Exited with exit code 1\n",
+        },
     )
     cause, host, _, _ = answer(diagnosis)
     assert cause == "nonzero-exit"
@@ -142,7 +147,8 @@ def test_killed_after_others_failed_is_teardown(tmp_path: Path) -> None:
 
 def test_killed_first_without_a_kernel_line_is_not_called_an_oom(tmp_path: Path) -> None:
     diagnosis = diagnosed(
-        tmp_path, {"logs/slurm-7.out": "srun: error: n2: task 1: Killed\nsrun: Terminating StepId=7.0\nsrun: error: n1: task 0: Terminated\n"}
+        tmp_path,
+        {"logs/slurm-7.out": "srun: error: n2: task 1: Killed\nsrun: Terminating StepId=7.0\nsrun: error: n1: task 0: Terminated\n"},
     )
     assert answer(diagnosis)[:3] == ("killed-by-signal", "n2", 1)
     assert answer(diagnosis)[3] != "established"

@@ -108,7 +108,13 @@ def test_a_folder_that_cannot_be_written_costs_the_report_and_not_the_verdict(tm
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m hooks.cli signatures list | head -1"
-    result = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False)
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
     assert b"Traceback" not in result.stderr
     assert result.stdout.startswith(b"app (")
 

@@ -36,13 +36,13 @@ def test_an_unknown_time_is_named_as_such() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [(0, "0 s"), (0.4, "0.4 s"), (58, "58 s"), (59.7, "1 min"), (598, "9 min 58 s"), (3600, "1 h"), (187_200, "2 d 4 h")],
+    [(0.003, "3 ms"), (0.4, "0.4 s"), (58, "58 s"), (59.7, "1 min"), (598, "9 min 58 s"), (3600, "1 h"), (187_200, "2 d 4 h")],
 )
 def test_durations(seconds: float, shown: str) -> None:
     assert duration_text(seconds) == shown
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(0.0004, "<1 ms"), (0.0996, "0.1 s"), (9.96, "10 s"), (90, "1 min 30 s")])
+@pytest.mark.parametrize(("seconds", "shown"), [(0.0004, "<1 ms"), (0.0021, "3 ms"), (0.25, "0.3 s"), (9.96, "10 s"), (89, "89 s"), (300, "5 min"), (7300, "3 h"), (1e6, "12 d")])
 def test_errors(seconds: float, shown: str) -> None:
     assert error_text(seconds) == shown
 

@@ -73,4 +73,4 @@ def test_a_stream_without_unicode_gets_question_marks_and_no_traceback(samples: 
 def test_what_settles_an_open_case_comes_first_and_once(samples: ModuleType) -> None:
     text = verdict_text(samples.not_established(), samples.library())
     assert text.count("tail -n 200 /home/eve/logs/rank.1.log") == 1
-    assert "This would settle it" in text
+    assert "To get further: " in text

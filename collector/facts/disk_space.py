@@ -39,9 +39,7 @@ class _Table:
 
 
 _NUMBER = r"(?:-?[0-9]{1,20}(?:[.,][0-9]{1,3})?[KMGTPEZYkm]?(?:i?B)?|-)"
-_COLUMNS = (
-    rf"(?P<size>{_NUMBER})\s+(?P<used>{_NUMBER})\s+(?P<available>{_NUMBER})\s+(?P<percent>[0-9]{{1,4}}%|-)"
-)
+_COLUMNS = rf"(?P<size>{_NUMBER})\s+(?P<used>{_NUMBER})\s+(?P<available>{_NUMBER})\s+(?P<percent>[0-9]{{1,4}}%|-)"
 _ROW = re.compile(rf"\s*(?P<device>\S.*?)\s+{_COLUMNS}\s+(?P<mount>/.*)")
 _REST_OF_ROW = re.compile(rf"\s+{_COLUMNS}\s+/")
 _INODE_HEADER = re.compile(r"inod|i-?n[oœ]uds|nodos-i|iノード|iuse|ifree", re.IGNORECASE)

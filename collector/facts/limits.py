@@ -85,10 +85,7 @@ def read_quotas(text: str) -> tuple[Quota, ...]:
 def quota_facts(text: str) -> list[Measured]:
     """Each limit that is reached, or marked with a star (going over a soft limit ends in a refusal, too)."""
     used_up = sorted((q for q in read_quotas(text) if q.is_used_up), key=lambda q: q.line)
-    return [
-        Measured("quota-used-up", q.line, q.text, {"filesystem": q.filesystem, "kind": q.kind})
-        for q in used_up
-    ]
+    return [Measured("quota-used-up", q.line, q.text, {"filesystem": q.filesystem, "kind": q.kind}) for q in used_up]
 
 
 _AMOUNT = r"(?:\[?[0-9]{1,20}(?:\.[0-9]{1,3})?[kKMGTPE]?\]?\*?|-)"

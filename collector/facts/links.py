@@ -22,22 +22,14 @@ class Link:
     text: str
 
 
-_IP_LINK = re.compile(
-    r"\s*[0-9]+: (?P<name>[^\s:@]+)(?:@\S+)?: <(?P<flags>[A-Z_,0-9-]*)>.*?(?: state (?P<state>[A-Z]+)\b.*)?"
-)
-_IP_BRIEF = re.compile(
-    r"(?P<name>[^\s@]+)(?:@\S+)?\s+(?P<state>UP|DOWN|LOWERLAYERDOWN|UNKNOWN)\s.*<(?P<flags>[A-Z_,0-9-]+)>"
-)
+_IP_LINK = re.compile(r"\s*[0-9]+: (?P<name>[^\s:@]+)(?:@\S+)?: <(?P<flags>[A-Z_,0-9-]*)>.*?(?: state (?P<state>[A-Z]+)\b.*)?")
+_IP_BRIEF = re.compile(r"(?P<name>[^\s@]+)(?:@\S+)?\s+(?P<state>UP|DOWN|LOWERLAYERDOWN|UNKNOWN)\s.*<(?P<flags>[A-Z_,0-9-]+)>")
 _RECEIVED = re.compile(r"\s+RX(?: errors)?:\s+bytes\s")
 _BYTES = re.compile(r"\s+([0-9]{1,20})(?:\s+[0-9]+)+\s*")
-_ADAPTER = re.compile(
-    r"\s*(?:CA:? '(\S+?)'|Infiniband device '(\S+?)' port ([0-9]+) status:|hca_id:\s*(\S+))\s*"
-)
+_ADAPTER = re.compile(r"\s*(?:CA:? '(\S+?)'|Infiniband device '(\S+?)' port ([0-9]+) status:|hca_id:\s*(\S+))\s*")
 _PORT = re.compile(r"\s*[Pp]ort:?\s*([0-9]+):?(?:\s+(?=State:))?")
 _PORT_STATE = re.compile(r"\s*(?:State:\s*|state:\s*(?:[0-9]+:\s*)?(?:PORT_)?)(?P<state>\w+)\b.*")
-_RDMA_LINK = re.compile(
-    r"(?:link |[0-9]+/[0-9]+: )(?P<name>\S+/[0-9]+):? (?:.*\s)?state (?P<state>[A-Z_]+)\b.*"
-)
+_RDMA_LINK = re.compile(r"(?:link |[0-9]+/[0-9]+: )(?P<name>\S+/[0-9]+):? (?:.*\s)?state (?P<state>[A-Z_]+)\b.*")
 
 
 def read_links(text: str) -> tuple[Link, ...]:

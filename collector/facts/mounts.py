@@ -26,16 +26,12 @@ class Mount:
         return server_of(self.device, self.fstype, self.options)
 
 
-_PROC_MOUNTS = re.compile(
-    r"(?P<device>\S+) (?P<mount>/\S*) (?P<fstype>\S+) (?P<options>(?:rw|ro)(?:,\S*)?)(?: [0-9]+ [0-9]+)?"
-)
+_PROC_MOUNTS = re.compile(r"(?P<device>\S+) (?P<mount>/\S*) (?P<fstype>\S+) (?P<options>(?:rw|ro)(?:,\S*)?)(?: [0-9]+ [0-9]+)?")
 _MOUNTINFO = re.compile(
     r"[0-9]+ [0-9]+ [0-9]+:[0-9]+ \S+ (?P<mount>/\S*) (?P<own>\S+)(?: \S+)*?"
     r" - (?P<fstype>\S+) (?P<device>\S+)(?: (?P<options>\S+))?"
 )
-_MOUNT_COMMAND = re.compile(
-    r"(?P<device>\S.*?) on (?P<mount>/.*) type (?P<fstype>\S+) \((?P<options>[^()]*)\).*"
-)
+_MOUNT_COMMAND = re.compile(r"(?P<device>\S.*?) on (?P<mount>/.*) type (?P<fstype>\S+) \((?P<options>[^()]*)\).*")
 _OCTAL = re.compile(r"\\([0-3][0-7]{2})")
 
 
@@ -152,10 +148,7 @@ def mount_facts(text: str) -> list[Measured]:
     """A local disk's filesystem that is read-only now: ext4, for one, turns so after an error."""
     mounts = read_mounts(text)
     lines = dict(numbered_lines(text))
-    return [
-        Measured("mount-read-only", mount.line, lines[mount.line], _where(mount))
-        for mount in _turned_read_only(mounts)
-    ]
+    return [Measured("mount-read-only", mount.line, lines[mount.line], _where(mount)) for mount in _turned_read_only(mounts)]
 
 
 def _where(mount: Mount) -> dict[str, str]:

@@ -47,9 +47,7 @@ class NfsMount:
         return server_of(self.device, self.fstype)
 
 
-_DEVICE = re.compile(
-    r"device (?P<device>\S+) mounted on (?P<mount>\S+) with fstype (?P<fstype>\S+)(?: statvers=\S+)?"
-)
+_DEVICE = re.compile(r"device (?P<device>\S+) mounted on (?P<mount>\S+) with fstype (?P<fstype>\S+)(?: statvers=\S+)?")
 _OPERATION = re.compile(r"\s+(?P<name>[A-Z][A-Z0-9_]*): (?P<numbers>[0-9]{1,20}(?: [0-9]{1,20}){7,})")
 
 
@@ -70,9 +68,7 @@ def read_mountstats(text: str) -> tuple[NfsMount, ...]:
         operation = _OPERATION.fullmatch(line)
         if device:
             mounts, operations = _closed(mounts, operations), []
-            mounts.append(
-                NfsMount(unescape(device["device"]), unescape(device["mount"]), device["fstype"], ())
-            )
+            mounts.append(NfsMount(unescape(device["device"]), unescape(device["mount"]), device["fstype"], ()))
         elif operation:
             operations.append(_operation(operation, number, line))
     return tuple(mount for mount in _closed(mounts, operations) if mount.fstype.startswith("nfs"))
@@ -90,9 +86,7 @@ def _operation(match: re.Match[str], line: int, text: str) -> Operation:
     numbers = [int(number) for number in match["numbers"].split()]
     operations, transmissions, timeouts = numbers[:3]
     queue_ms, rtt_ms, execute_ms = numbers[5:8]
-    return Operation(
-        match["name"], operations, transmissions, timeouts, queue_ms, rtt_ms, execute_ms, line, text.strip()
-    )
+    return Operation(match["name"], operations, transmissions, timeouts, queue_ms, rtt_ms, execute_ms, line, text.strip())
 
 
 def nfs_facts(text: str) -> list[Measured]:

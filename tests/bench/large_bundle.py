@@ -45,7 +45,9 @@ def write_host(home: Path, full: bool) -> None:
     home.joinpath("clock.txt").write_text(f"sent={_START}\nnode={_START + 0.002}\nreceived={_START + 0.004}\nuptime=90000.00\nboot_id=x\n")
     used = 1_000_000 if full else 400_000
     home.joinpath("df.txt").write_text(_DF.format(used=used, free=1_000_000 - used, percent=used // 10_000))
-    home.joinpath("dmesg.txt").write_text("".join(f"[{89000 + n:8d}.000000] docker0: port 1(veth{n:07x}) entered forwarding state\n" for n in range(400)))
+    home.joinpath("dmesg.txt").write_text(
+        "".join(f"[{89000 + n:8d}.000000] docker0: port 1(veth{n:07x}) entered forwarding state\n" for n in range(400))
+    )
     home.joinpath("meminfo.txt").write_text("MemTotal: 500000000 kB\nMemAvailable: 400000000 kB\n")
 
 
@@ -54,7 +56,9 @@ def rank_log(rank: int, guilty: int, guilty_name: str) -> str:
     if rank == guilty:
         lines.append(f"[rank{rank}]: OSError: [Errno 28] No space left on device: '/scratch/ckpt.pt'\n")
     else:
-        lines.append(f"[rank{rank}]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [{guilty_name}]:38635\n")
+        lines.append(
+            f"[rank{rank}]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [{guilty_name}]:38635\n"
+        )
     return "".join(lines)
 
 
@@ -76,7 +80,9 @@ def main() -> int:
     if options.keep:
         options.keep.write_text(html, encoding="utf-8")
     print(diagnosis.headline)
-    print(f"library {loaded - began:6.2f} s, diagnosis {diagnosed - loaded:6.2f} s, report {rendered - diagnosed:6.2f} s: {rendered - began:6.2f} s in all")
+    print(
+        f"library {loaded - began:6.2f} s, diagnosis {diagnosed - loaded:6.2f} s, report {rendered - diagnosed:6.2f} s: {rendered - began:6.2f} s in all"
+    )
     print(f"report {len(html.encode()) / 1e6:.2f} MB, peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
     return 0
 

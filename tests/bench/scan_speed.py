@@ -79,7 +79,21 @@ def time_ours(path: Path, patterns: list[Pattern]) -> tuple[float, int]:
 def time_ripgrep(path: Path, patterns: list[Pattern], folder: Path) -> tuple[float, int]:
     listing = folder / "patterns"
     listing.write_text("\n".join(_unnamed(p.expression) for p in patterns), encoding="utf-8")
-    command = ["rg", "--threads", "1", "--no-mmap", "--count", "--text", "--dfa-size-limit", "1G", "--regex-size-limit", "1G", "-f", str(listing), str(path)]
+    command = [
+        "rg",
+        "--threads",
+        "1",
+        "--no-mmap",
+        "--count",
+        "--text",
+        "--dfa-size-limit",
+        "1G",
+        "--regex-size-limit",
+        "1G",
+        "-f",
+        str(listing),
+        str(path),
+    ]
     began = time.perf_counter()
     result = subprocess.run(command, capture_output=True, text=True, preexec_fn=on_one_core, check=False)
     seconds = time.perf_counter() - began

@@ -18,7 +18,7 @@ def boot(box: Box, node: Node) -> None:
     _make_scratch(box, node)
     node.console.write_bytes(b"")
     (OUTSIDE / "uml").mkdir(exist_ok=True)
-    process = box.start(
+    box.start(
         "env",
         "TMPDIR=/dev/shm",
         "linux.uml",
@@ -38,7 +38,6 @@ def boot(box: Box, node: Node) -> None:
         f"address={node.address}",
         log=node.console,
     )
-    _number_file(node).write_text(str(process.pid))
 
 
 def _make_scratch(box: Box, node: Node) -> None:
@@ -75,10 +74,6 @@ def _arguments(pid: int) -> list[bytes]:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return []
-
-
-def _number_file(node: Node) -> Path:
-    return OUTSIDE / f"{node.name}.pid"
 
 
 def freeze(box: Box, node: Node) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -140,8 +139,7 @@ def start_database(box: Box) -> None:
 
 def start_accounting(box: Box) -> None:
     box.run("chown", "slurm", str(INSIDE / "slurmdbd.conf"))
-    box.run("touch", str(INSIDE / "log" / "slurmdbd.log"))
-    box.run("chown", "slurm", str(INSIDE / "log" / "slurmdbd.log"), str(INSIDE))
+    _own_by_slurm(box)
     # slurmdbd looks for its file beside slurm.conf.
     box.run("mv", str(INSIDE / "slurmdbd.conf"), "/etc/slurm/slurmdbd.conf")
     box.start("slurmdbd", "-D", log=OUTSIDE / "log" / "slurmdbd.out")
@@ -149,10 +147,15 @@ def start_accounting(box: Box) -> None:
     box.run("sacctmgr", "--immediate", "add", "cluster", "lab")
 
 
-def start_controller(box: Box) -> None:
+def _own_by_slurm(box: Box) -> None:
+    logs = [OUTSIDE / "log" / f"{name}.log" for name in ("slurmdbd", "slurmctld")]
     (OUTSIDE / "slurmctld").mkdir()
-    box.run("touch", str(INSIDE / "log" / "slurmctld.log"))
-    box.run("chown", "-R", "slurm:slurm", str(INSIDE / "slurmctld"), str(INSIDE / "log" / "slurmctld.log"))
+    for log in logs:
+        log.touch()
+    box.run("chown", "slurm:slurm", *(str(path) for path in (OUTSIDE / "slurmctld", *logs)))
+
+
+def start_controller(box: Box) -> None:
     box.start("slurmctld", "-D", "-c", log=OUTSIDE / "log" / "slurmctld.out")
     wait_for(lambda: listens(box, 6817), "slurmctld")
 
@@ -170,6 +173,3 @@ def wait_for(is_so: Callable[[], bool], what: str, timeout_s: float = 60) -> Non
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} did not come up within {timeout_s:.0f} s; see {OUTSIDE}/log")
         time.sleep(0.05)
-
-
-STOP, CONTINUE = signal.SIGSTOP, signal.SIGCONT

@@ -50,6 +50,7 @@ JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=5
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=ctl
+AccountingStoragePass={INSIDE}/munge/munge.socket
 NodeName={",".join(node.name for node in NODES)} CPUs=1 RealMemory={MEMORY_MB * 3 // 4} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 """
@@ -61,7 +62,7 @@ DbdHost=ctl
 SlurmUser=slurm
 DebugLevel=info
 LogFile={INSIDE}/log/slurmdbd.log
-PidFile={INSIDE}/slurmdbd.pid
+PidFile={INSIDE}/slurmctld/slurmdbd.pid
 StorageType=accounting_storage/mysql
 StorageHost=127.0.0.1
 StorageUser=slurm
