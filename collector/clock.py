@@ -8,7 +8,7 @@ from __future__ import annotations
 import calendar
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from collector.interval import Interval
 from collector.stamps import Stamp
@@ -26,19 +26,33 @@ class HostClock:
     offset: Interval = field(default_factory=lambda: Interval(-ASSUMED_ERROR_S, ASSUMED_ERROR_S))
     booted: Interval | None = None
     measured: bool = False
+    wrong_by_s: float = 0.0
+    wrong_until: float = float("inf")
 
-    def doubted(self, seconds: float) -> HostClock:
-        """The same clock, known to have been wrong by up to `seconds` at some time (chrony says so when it finds out)."""
-        wider = Interval(min(self.offset.earliest, -abs(seconds)), max(self.offset.latest, abs(seconds)))
-        return HostClock(wider, self.booted, self.measured)
+    def doubted(self, seconds: float, until: float) -> HostClock:
+        """The same clock, which its own time daemon found wrong by `seconds`, and set right at `until` (never: infinity).
+
+        `until` is by the host's clock, in seconds since the epoch as far as its stamps tell.
+        """
+        return replace(self, wrong_by_s=max(self.wrong_by_s, abs(seconds)), wrong_until=until)
+
+    def offset_at(self, value: float) -> Interval:
+        """The offset that a stamp of this value may have."""
+        if not self.wrong_by_s or value > self.wrong_until:
+            return self.offset
+        return Interval(min(self.offset.earliest, -self.wrong_by_s), max(self.offset.latest, self.wrong_by_s))
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Clocks by host; `reference` is a moment near the job's end (seconds since the epoch), which completes stamps without a year."""
+    """Clocks by host; `reference` is a moment near the job's end (seconds since the epoch), which completes stamps without a year.
+
+    `zone_s` is the site's zone, in seconds east of UTC, where its logs show one: stamps without a zone are in it.
+    """
 
     hosts: Mapping[str, HostClock]
     reference: float | None = None
+    zone_s: float = 0.0
 
     def of(self, host: str | None) -> HostClock:
         """The host's clock; for an unknown host one that covers all measured ones, since it may be any of them."""
@@ -49,10 +63,10 @@ class Clocks:
             return HostClock()
         return HostClock(Interval(min(o.earliest for o in offsets), max(o.latest for o in offsets)))
 
-    def place(self, stamp: Stamp, host: str | None, shift_s: float = 0.0) -> Interval | None:
+    def place(self, stamp: Stamp, host: str | None, shift_s: float | None = None) -> Interval | None:
         """The interval in which the stamped moment lies; None where that cannot be told.
 
-        `shift_s` is the zone of a file whose local stamps are known to be off by it (a container in another zone).
+        `shift_s` is the zone of a file whose local stamps are in another than the site's (a container's).
         """
         clock = self.of(host)
         if stamp.kind == "boot":
@@ -63,8 +77,9 @@ class Clocks:
                 return None
             value = in_year_of(value, self.reference)
         if stamp.kind == "local":
-            value -= shift_s
-        return Interval(value - clock.offset.latest, value + stamp.resolution - clock.offset.earliest)
+            value -= self.zone_s if shift_s is None else shift_s
+        offset = clock.offset_at(value)
+        return Interval(value - offset.latest, value + stamp.resolution - offset.earliest)
 
 
 def in_year_of(value: float, reference: float) -> float:

@@ -24,13 +24,14 @@ class Stamp:
     """`value` by `kind`: `utc` seconds since the epoch; `local` the same for a wall clock of unknown zone, read as if it
     were UTC; `boot` seconds since the host booted. The moment lies in [value, value + resolution).
 
-    `year_known` is False where the text has no year: `value` then lies in 1972 (a leap year) and only month, day and time count.
+    `zone_s` is the zone that the text gives, in seconds east of UTC. `year_known` is False where the text has no year: `value` then lies in 1972 (a leap year) and only month, day and time count.
     """
 
     kind: Kind
     value: float
     resolution: float
     year_known: bool = True
+    zone_s: int | None = None
 
 
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
@@ -71,7 +72,8 @@ def _stamp(value: float | None, fraction: str | None, zone: str | None, year_kno
     if value is None:
         return None
     if zone:
-        return Stamp("utc", value - _zone_seconds(zone), _resolution(fraction), year_known)
+        seconds = _zone_seconds(zone)
+        return Stamp("utc", value - seconds, _resolution(fraction), year_known, seconds)
     return Stamp("local", value, _resolution(fraction), year_known)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -18,6 +18,7 @@ from collector.facts.mounts import Mount, complete, read_mounts
 from collector.job import JobFacts
 from collector.labels import Style, file_style
 from collector.recognise import Kind, kind_by_content, kind_by_name, origin_by_path
+from collector.site_zone import in_utc, zones_of
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
 from collector.stamps import read_stamp
 
@@ -84,8 +85,21 @@ def survey(bundle: Bundle) -> Survey:
             found.texts.append(_text(bundle, file, known))
     found.facts = [_completed(fact, found.mounts) for fact in found.facts]
     found.facts += [HostFact(None, "job facts", fact) for fact in job_facts_as_measured(job)]
-    found.clocks = Clocks(host_clocks, _reference(bundle, found))
+    zones = Counter[int]() if _is_collected(bundle) else _zones(bundle, found)
+    found.job = in_utc(job, zones)
+    site_zone = zones.most_common(1)[0][0] if zones else 0
+    found.clocks = Clocks(host_clocks, _reference(bundle, found), float(site_zone))
     return found
+
+
+def _is_collected(bundle: Bundle) -> bool:
+    """Whether our own collector made the bundle: it asks Slurm for UTC."""
+    return any(file.name == "manifest.json" for file in bundle.files)
+
+
+def _zones(bundle: Bundle, found: Survey) -> Counter[int]:
+    system_logs = [text.file for text in found.texts if text.kind in ("kernel", "syslog", "slurmd", "slurmctld")]
+    return sum((zones_of(bundle.sample(file)) for file in system_logs[:_LOOKED_AT_FOR_ZONE]), Counter[int]())
 
 
 def _job_facts(bundle: Bundle) -> JobFacts:
@@ -175,6 +189,7 @@ def _reference(bundle: Bundle, found: Survey) -> float | None:
 
 
 _LOOKED_AT_FOR_YEAR = 100
+_LOOKED_AT_FOR_ZONE = 16
 
 
 def _full_stamps(bundle: Bundle, file: BundleFile) -> Iterable[float]:

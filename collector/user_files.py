@@ -33,6 +33,9 @@ class Caps:
     tail: int = 4 << 20
 
 
+USUAL = Caps()
+
+
 @dataclass(frozen=True, slots=True)
 class UserFile:
     """`reason` says why there is no content: `a link`, `not a regular file`, `permission denied`, `no such file`, … Empty: it was read."""
@@ -64,7 +67,7 @@ class Found:
     reason: str = ""
 
 
-def read_files(uid: int | None, paths: Sequence[str], caps: Caps = Caps(), answer_s: float = _ANSWER_S) -> Iterator[UserFile]:
+def read_files(uid: int | None, paths: Sequence[str], caps: Caps = USUAL, answer_s: float = _ANSWER_S) -> Iterator[UserFile]:
     """Each file in turn, read with the rights of `uid` (with our own where we are not root). Never raises, never hangs.
 
     A file on a mount that has not answered once is not asked for again. Without a known owner nothing is read.
@@ -77,7 +80,7 @@ def read_files(uid: int | None, paths: Sequence[str], caps: Caps = Caps(), answe
             yield UserFile(path, reason=told.get("reason", "no answer"))
 
 
-def read_file(uid: int | None, path: str, caps: Caps = Caps(), answer_s: float = _ANSWER_S) -> UserFile:
+def read_file(uid: int | None, path: str, caps: Caps = USUAL, answer_s: float = _ANSWER_S) -> UserFile:
     return next(read_files(uid, [path], caps, answer_s))
 
 

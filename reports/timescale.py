@@ -17,7 +17,7 @@ _LONG_BEFORE_S = 3600.0
 
 _MOST_BREAKS = 3
 _SHORTEST_BREAK_S = 5.0
-_BREAK_WIDTH = 48.0
+_BREAK_WIDTH = 56.0
 _TICK_WIDTH = 104.0
 _STEPS = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
@@ -150,7 +150,7 @@ def ticks_of(segment: Segment) -> tuple[Tick, ...]:
     count = int((segment.last - first * step) / step) + 1
     moments = [(first + index) * step for index in range(max(count, 0))]
     ticks = [Tick(segment.x(moment), _tick_label(moment, step)) for moment in moments]
-    return tuple(tick for tick in ticks if segment.left + 26 <= tick.x <= segment.right - 26)
+    return tuple(tick for tick in ticks if segment.left + 34 <= tick.x <= segment.right - 34)
 
 
 def _step(segment: Segment) -> float:

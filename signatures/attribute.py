@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from collector.interval import Interval
 from collector.job import JobFacts
 from signatures.blame import BlameGraph
 from signatures.diagnosis import Alternative, Initiating, Verdict
@@ -44,7 +45,7 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
     if not candidates or (telling and all(f.signature.outcome_only for f in candidates)):
         return _only_consequences(findings, effects, seen, graph, trail)
     pool = _best_tier(candidates, trail)
-    chosen, sure = _choose(pool, graph, consequences, trail)
+    chosen, sure = _choose(pool, graph, consequences, seen.progress, trail)
     late = _later_than_its_consequences(chosen, findings)
     if late is not None:
         trail.append(f"{_named(chosen[0])} came only after {_named(late)}: it cannot have caused that.")
@@ -111,8 +112,11 @@ class _Sure:
     host: bool
 
 
-def _choose(pool: Sequence[Finding], graph: BlameGraph, consequences: Consequences, trail: list[str]) -> tuple[list[Finding], _Sure]:
+def _choose(
+    pool: Sequence[Finding], graph: BlameGraph, consequences: Consequences, progress: Interval | None, trail: list[str]
+) -> tuple[list[Finding], _Sure]:
     """The findings of one signature, and whether cause and host are beyond doubt."""
+    pool = _not_survived(pool, progress, trail)
     first = [f for f in pool if not any(g.id != f.id and begins_surely_before(g, f) for g in pool)]
     ids = {finding.id for finding in first}
     if len(ids) == 1:
@@ -131,6 +135,26 @@ def _choose(pool: Sequence[Finding], graph: BlameGraph, consequences: Consequenc
         return [f for f in pool if f.id == blamed[0].id and f.host == blamed[0].host], _Sure(True, True)
     trail.append(f"Cannot be told apart: {', '.join(map(_named, ranked))}; the times overlap within the clocks' error.")
     return [f for f in pool if f.id == ranked[0].id], _Sure(False, False)
+
+
+_SURVIVED_S = 120.0
+"""A job that still prints progress this long after something was not ended by it, when something else came later."""
+
+
+def _not_survived(pool: Sequence[Finding], progress: Interval | None, trail: list[str]) -> Sequence[Finding]:
+    """The findings without those after which the job demonstrably went on; all of them where that leaves none."""
+    if progress is None or len({finding.id for finding in pool}) < 2:
+        return pool
+    left = [finding for finding in pool if not _survived(finding, progress)]
+    for finding in pool:
+        if left and finding not in left:
+            trail.append(f"After {_named(finding)} the job still made progress: it survived that.")
+    return left or pool
+
+
+def _survived(finding: Finding, progress: Interval) -> bool:
+    ends = [event.at.latest for event in finding.logged if event.at is not None]
+    return bool(ends) and max(ends) + _SURVIVED_S < progress.earliest
 
 
 def _preference(finding: Finding, consequences: Consequences) -> tuple[int, int, float, int]:

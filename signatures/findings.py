@@ -10,7 +10,7 @@ from typing import Literal
 from signatures.entry import Role, Signature
 from signatures.event import Event
 from signatures.load import Library
-from signatures.relevance import surely_before
+from signatures.relevance import surely_before, tells_of_an_end
 
 Support = Literal["established", "likely", "none"]
 _ROLE_ORDER: tuple[Role, ...] = ("initiating", "ambiguous", "collateral", "context")
@@ -118,4 +118,5 @@ def first_event(finding: Finding) -> Event | None:
 def begins_surely_before(one: Finding, other: Finding) -> bool:
     """Whether `one` certainly began before anything of `other` was logged."""
     first = first_event(one)
-    return first is not None and bool(other.logged) and all(surely_before(first, event) for event in other.logged)
+    dated = [event for event in other.logged if event.at is not None or not tells_of_an_end(event)]
+    return first is not None and bool(dated) and all(surely_before(first, event) for event in dated)

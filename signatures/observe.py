@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from collector.bundle import Bundle
 from collector.clock import Clocks, zone_shift
+from collector.clock_doubts import doubted
 from collector.hostlist import expand
 from collector.interval import Interval
 from collector.job import JobFacts
@@ -55,6 +56,7 @@ class Observations:
     lines_read: int = 0
     log_lines: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     last_moment: float | None = None
+    progress: Interval | None = None
     notes: list[str] = field(default_factory=list)
     outputs: frozenset[str] = frozenset()
 
@@ -62,7 +64,8 @@ class Observations:
 def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observations:
     """Reads every file of the bundle once. Events come in the order of files and lines, facts last."""
     found = survey(bundle)
-    seen = Observations(found.job, found, Roster(), _doubted_clocks(bundle, found), hosts=found.hosts)
+    clocks = doubted(found.clocks, bundle, found.texts)
+    seen = Observations(found.job, found, Roster(), clocks, hosts=found.hosts)
     _know_addresses(seen)
     seen.outputs = frozenset(text.file.name for text in found.texts if text.kind in ("output", "unknown"))
     for text in found.texts:
@@ -81,25 +84,6 @@ def _know_addresses(seen: Observations) -> None:
         for key in ("NodeAddr", "NodeHostName"):
             if key in values:
                 seen.roster.addresses.setdefault(values[key], node)
-
-
-_CLOCK_WRONG = re.compile(r"System clock wrong by (?P<seconds>-?\d+(?:\.\d+)?) seconds")
-
-
-def _doubted_clocks(bundle: Bundle, found: Survey) -> Clocks:
-    """The clocks, each widened by what its own time daemon says it was wrong by. Only small system logs are looked at for it."""
-    hosts = dict(found.clocks.hosts)
-    for text in found.texts:
-        if text.kind != "syslog" or text.file.size > 8 << 20:
-            continue
-        content = bundle.text(text.file)
-        for match in _CLOCK_WRONG.finditer(content):
-            line = content[content.rfind("\n", 0, match.start()) + 1 : match.start()]
-            origin = syslog_origin(line)
-            host = text.host or (origin[0] if origin else None)
-            if host:
-                hosts[host] = found.clocks.of(host).doubted(float(match["seconds"]))
-    return Clocks(hosts, found.clocks.reference)
 
 
 @dataclass(slots=True)
@@ -274,22 +258,23 @@ def _shift(bundle: Bundle, text: Text, seen: Observations) -> float:
     """Zone shift of a job's output against the job's own times, judged from the stamps at the file's beginning."""
     job = seen.job
     if text.kind not in ("output", "unknown") or job.start is None or job.end is None:
-        return 0.0
+        return seen.clocks.zone_s
     moments = []
     sample = bundle.sample(text.file)
     for line in [*sample[:_LOOKED_AT], *sample[_LOOKED_AT:][-_LOOKED_AT:]]:
         stamp = read_stamp(line)
         if stamp is not None and stamp.kind == "local":
-            placed = seen.clocks.place(stamp, text.host)
+            placed = seen.clocks.place(stamp, text.host, 0.0)
             if placed is not None:
                 moments.append(placed.middle)
-    return zone_shift(min(moments), max(moments), job.start, job.end) if moments else 0.0
+    return zone_shift(min(moments), max(moments), job.start, job.end) if moments else seen.clocks.zone_s
 
 
 def _moment(reading: _Reading, hit: Hit, host: str | None) -> tuple[Interval | None, float]:
     """When the line was written, and the part of its uncertainty that is the clock's. Unstamped: between its neighbours."""
     host = host or reading.text.host or (reading.seen.job.batch_host if reading.text.kind == "output" else None)
-    error = reading.seen.clocks.of(host).offset.uncertainty
+    clock = reading.seen.clocks.of(host)
+    error = max(clock.offset.uncertainty, clock.wrong_by_s)
     own = _place(reading, read_stamp(without_colours(hit.text)), host)
     if own is not None:
         _note_moment(reading.seen, own)
@@ -300,9 +285,17 @@ def _moment(reading: _Reading, hit: Hit, host: str | None) -> tuple[Interval | N
     latest = below.latest if below else reading.seen.job.end
     if above is not None:
         _note_moment(reading.seen, above)
+        _note_progress(reading, above)
     if earliest is None or latest is None or (above is None and below is None):
         return None, error
     return Interval(earliest, max(earliest, latest)), error
+
+
+def _note_progress(reading: _Reading, at: Interval) -> None:
+    """A stamped line of the job's output that stands before a line that tells of a failure: until then the job was well."""
+    seen = reading.seen
+    if reading.text.kind in ("output", "unknown") and (seen.progress is None or at.earliest > seen.progress.earliest):
+        seen.progress = at
 
 
 def _place(reading: _Reading, stamp: Stamp | None, host: str | None) -> Interval | None:

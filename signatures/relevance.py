@@ -169,6 +169,11 @@ def surely_before(one: Event, other: Event) -> bool:
 _SLURM_LINE = re.compile(r"^(?:\W*\d+: )?(?:srun|salloc|slurmstepd[\w.-]*): ")
 
 
+def tells_of_an_end(event: Event) -> bool:
+    """A line of Slurm's about how something ended: it comes after what brought the end about, whenever that was."""
+    return bool(_SLURM_LINE.match(event.text))
+
+
 def _by_slurm(one: Event, other: Event) -> bool:
     """srun writes what it learns of all hosts in the order in which it learns it; ranks that share a file do not."""
     return bool(_SLURM_LINE.match(one.text) and _SLURM_LINE.match(other.text))

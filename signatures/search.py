@@ -26,11 +26,11 @@ WEIGHTS: Mapping[str, float] = {
 """What a word is worth by the field in which it stands."""
 MATCH_WORTH: Mapping[str, float] = {"decisive": 1000, "suggestive": 500, "supporting": 120}
 """What it is worth that a signal matches the line that was pasted: more than words can be."""
-_GENERAL = 0.5
+GENERAL = 0.5
 """A fallback that matches is worth half of a specific entry that does."""
-_LEAST_SHARE = 0.15
+LEAST_SHARE = 0.15
 """Below this share of the best score an entry is noise."""
-_COMMON = frozenset(
+COMMON = frozenset(
     words_of(
         "a an and any are as at be because but by did does for from get gets got had has have how i in into is it its me my no not of on or "
         "so that the then there this to was we were what when where which why will with without you your"
@@ -66,7 +66,7 @@ def word_worth(entry: Signature) -> dict[str, float]:
     """What each word of the entry is worth: that of the best field in which it stands, a little more for each further one."""
     worth: dict[str, float] = {}
     for field, texts in _fields(entry).items():
-        for word in {word for text in texts for word in words_of(text)} - _COMMON:
+        for word in {word for text in texts for word in words_of(text)} - COMMON:
             held = worth.get(word, 0.0)
             worth[word] = max(held, WEIGHTS[field]) + (0.2 * min(held, WEIGHTS[field]) if held else 0.0)
     return worth
@@ -87,11 +87,11 @@ def _fields(entry: Signature) -> dict[str, Iterable[str]]:
 
 def search(index: Index, vocabulary: Vocabulary, query: str, most: int = 10) -> list[Found]:
     """The entries that fit best, at most `most`; empty where no word of the query is known and no pattern matches it."""
-    asked = list(dict.fromkeys(word for word in words_of(query) if word not in _COMMON))
+    asked = list(dict.fromkeys(word for word in words_of(query) if word not in COMMON))
     matching = _matching(vocabulary, query)
     found = [_judged(index, entry, asked, matching.get(entry.id, {})) for entry in index.library]
     best = sorted((f for f in found if f.score > 0), key=lambda f: (-f.score, f.signature.id))
-    return [f for f in best if f.score >= best[0].score * _LEAST_SHARE][:most]
+    return [f for f in best if f.score >= best[0].score * LEAST_SHARE][:most]
 
 
 def _matching(vocabulary: Vocabulary, query: str) -> dict[str, dict[str, PatternSignal]]:
@@ -110,7 +110,7 @@ def _judged(index: Index, entry: Signature, asked: Sequence[str], matching: Mapp
     covered = len(held) / len(asked) if asked else 0.0
     score = sum(held.values()) * (0.4 + 0.6 * covered)
     by_match = max((MATCH_WORTH[signal.strength] for signal in matching.values()), default=0.0)
-    score += by_match * (_GENERAL if entry.general or entry.outcome_only else 1.0)
+    score += by_match * (GENERAL if entry.general or entry.outcome_only else 1.0)
     return Found(entry, round(score, 3), tuple(matching), tuple(held))
 
 

@@ -39,7 +39,8 @@ def test_an_unknown_host_may_have_any_of_the_clocks() -> None:
 
 
 def test_a_clock_that_its_daemon_doubts_is_doubted_both_ways() -> None:
-    assert HostClock().doubted(-93.4).offset == Interval(-93.4, 93.4)
+    assert HostClock().doubted(-93.4, 1000.0).offset_at(999.0) == Interval(-93.4, 93.4)
+    assert HostClock().doubted(-93.4, 1000.0).offset_at(1001.0) == Interval(-1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_a_job_back_in_the_queue_is_explained_by_its_last_run(slurm: Path) -> No
     _prints(slurm, "sacct", {"-D": _HEADER + runs})
     found = _records()
     assert (found.job.state, found.job.hosts, found.job.std_out) == ("NODE_FAIL", ("n1", "n2", "n3"), "/home/alice/out.12")
-    assert "waits in the queue again" in found.notes[-1]
+    assert any("waits in the queue again" in note for note in found.notes)
     assert found.texts == {"sacct.txt": _HEADER + _row("12", "NODE_FAIL") + _row("12.0", "CANCELLED")}
 
 
