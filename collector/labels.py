@@ -15,11 +15,15 @@ _HOST = r"[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*|[A-Za-z][A-Za
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Global `rank`, Slurm `task` (equal to the rank only where srun started the ranks), or `host` of a line."""
+    """Global `rank`, `local_rank` (torchrun's `[default3]:`), Slurm `task`, or `host` of a line.
+
+    A task's number is the rank only where srun started the ranks.
+    """
 
     host: str | None = None
     rank: int | None = None
     task: int | None = None
+    local_rank: int | None = None
 
 
 Style = Literal["plain", "task", "host"]
@@ -30,6 +34,8 @@ _HOST_LABEL = re.compile(r"^(?P<host>[A-Za-z0-9][\w.-]{0,63}): ")
 _LAUNCHER = re.compile(r"^(?:srun|slurmstepd|salloc|sbatch|slurmd|Traceback|[A-Z][a-z]+Error)\b|^\s*$")
 _LABELLED_SHARE = 0.9
 _ENOUGH_LINES = 2
+
+_LOCAL_RANK = re.compile(r"^\[(?!rank)[a-z_]+(?P<rank>\d+)\]:")
 
 _RANK_LABELS = (
     re.compile(r"\[rank(?P<rank>\d+)\]"),
@@ -94,7 +100,13 @@ def read_label(line: str, style: Style, known_hosts: Sequence[str] | frozenset[s
         named = match["host"]
         if style == "host" or named in known_hosts or named.split(".")[0] in known_hosts:
             host = named
-    return Label(short_name(host) if host else None, int(rank) if rank is not None else None, task)
+    local = _LOCAL_RANK.match(text)
+    return Label(
+        short_name(host) if host else None,
+        int(rank) if rank is not None else None,
+        task,
+        int(local["rank"]) if local else None,
+    )
 
 
 def syslog_origin(line: str) -> tuple[str, str] | None:

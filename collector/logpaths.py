@@ -264,3 +264,8 @@ def is_wanted(path: str, wanted: LogPath) -> bool:
     if wanted.search == "tree":
         return bool(_TREE_NAMES.fullmatch(PurePosixPath(path).name))
     return bool(re.fullmatch(translate(PurePosixPath(wanted.path).name), PurePosixPath(path).name))
+
+
+def is_of_its_host(wanted: LogPath) -> bool:
+    """Whether a rank writes it where it runs: what srun merges, and the script's own output, come from all hosts."""
+    return wanted.origin in ("NCCL_DEBUG_FILE", "torchrun --log-dir") or bool(_codes(wanted.template) & {"t", "n", "N"})

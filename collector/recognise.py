@@ -127,5 +127,5 @@ def _host_of_name(base: str, after_rank: str, known_hosts: Collection[str]) -> s
     for token in re.split(r"[._]", base):
         if token in known_hosts:
             return token
-    match = re.fullmatch(r"[._](?!localrank)([A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9-]*)(?:\.(?:out|err|stdout|stderr))?", after_rank)
+    match = re.fullmatch(r"[._](?!localrank|out$|err$|std|log$)([A-Za-z][A-Za-z0-9-]*)(?:\.(?:out|err|stdout|stderr))?", after_rank)
     return match[1] if match else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -26,8 +25,18 @@ ALLOCATED = Pattern(r"sched: Allocate JobId=(?P<job>\d+)\S* NodeList=(?P<hosts>\
 RAN_ON = Pattern(r"\[rank(?P<rank>\d+)\][^\n]{0,120}\bon (?P<host>[A-Za-z][\w-]*\d)\b")
 RANK_ON_NODE = Pattern(r"Rank (?P<rank>\d+)[,:][^\n]{0,200}?\bnode:? (?P<host>[A-Za-z][\w-]*)\b")
 
+TEARDOWN = Pattern(r"srun: (?:launch/slurm: _step_signal: )?(?:Terminating |Force Terminated |Job step aborted|forcing job termination)")
+BAD_TERMINATION = Pattern(r"PID \d+ RUNNING AT (?P<host>[A-Za-z][\w.-]*)")
+SUCCESS = Pattern(
+    r"(?:[Tt]raining|[Ss]imulation|[Ee]valuation|[Jj]ob|[Rr]un|Program)\b[^\n]{0,40}\b(?:finished|completed|done|ended normally)\b"
+    r"|finished, (?:0 errors, )?exit(?: code)? 0|worker group successfully finished"
+    r"|`Trainer\.fit` stopped: `max_(?:epochs|steps)=\d+` reached"
+    r"|Finished mdrun on rank|Normal termination of|ALL TASKS COMPLETED|Total wall time: \d"
+)
+
 PATTERNS: tuple[Pattern, ...] = (
-    TASK_END, CHILD_RANK, ELASTIC, NCCL_COMM, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE,
+    TASK_END, CHILD_RANK, ELASTIC, NCCL_COMM, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE, TEARDOWN,
+    BAD_TERMINATION, SUCCESS,
 )  # fmt: skip
 """What the scan must look for, besides signatures, so that `Roster` can be filled."""
 
@@ -50,6 +59,16 @@ class TaskEnd:
         return self.how not in _ENDED_BY_OTHERS
 
 
+@dataclass(frozen=True, slots=True)
+class ChildFailure:
+    """A worker that torchrun's summary calls the first of its node to fail. A negative `exit_code` is a signal."""
+
+    host: str
+    rank: int
+    local_rank: int
+    exit_code: int
+
+
 @dataclass(slots=True)
 class Roster:
     """Hosts of ranks and tasks. `task_is_rank` is False where a launcher (torchrun) started several ranks under one task."""
@@ -59,6 +78,9 @@ class Roster:
     addresses: dict[str, str] = field(default_factory=dict)
     task_ends: list[TaskEnd] = field(default_factory=list)
     elastic: bool = False
+    children: list[ChildFailure] = field(default_factory=list)
+    teardowns: list[tuple[str, int]] = field(default_factory=list)
+    last_success: dict[str, int] = field(default_factory=dict)
     disputed_ranks: set[int] = field(default_factory=set)
     named_hosts: set[str] = field(default_factory=set)
     allocations: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -99,6 +121,14 @@ class Roster:
             self.addresses[groups["address"]] = short_name(groups["host"])
         elif pattern is RANKS_OF_NODE:
             self._note_ranks(groups)
+        elif pattern is TEARDOWN:
+            self.teardowns.append((source, hit.line))
+        elif pattern is SUCCESS:
+            self.last_success[source] = hit.line
+        elif pattern is BAD_TERMINATION:
+            host = short_name(groups["host"])
+            self.named_hosts.add(host)
+            self.task_ends.append(TaskEnd((host,), (), "bad termination", source, hit.line))
         elif pattern is ALLOCATED:
             self.allocations[groups["job"]] = expand(groups["hosts"])
         if label.rank is not None and label.host is not None:
@@ -113,12 +143,16 @@ class Roster:
             self.task_hosts.update(dict.fromkeys(tasks, hosts[0]))
 
     def _note_child(self, hit: Hit) -> None:
-        """torchrun's summary prints `host` on the line before `rank`."""
-        for line in reversed(hit.before[-3:]):
-            if match := re.match(r"^\W*host +: (?P<host>[\w.-]+)", line):
-                self.named_hosts.add(short_name(match["host"]))
-                self.place_rank(int(hit.groups["rank"]), short_name(match["host"]))
-                return
+        """torchrun's summary prints `host` on the line before `rank`, and `exitcode` on the one after."""
+        host = _value(r"host +: (?P<value>[\w.-]+)", reversed(hit.before[-3:]))
+        if host is None:
+            return
+        rank, local_rank = int(hit.groups["rank"]), int(hit.groups["local_rank"])
+        self.named_hosts.add(short_name(host))
+        self.place_rank(rank, short_name(host))
+        exit_code = _value(r"exitcode +: (?P<value>-?\d+)", hit.after[:3])
+        if exit_code is not None and any("Root Cause" in line for line in hit.before[-6:]):
+            self.children.append(ChildFailure(short_name(host), rank, local_rank, int(exit_code)))
 
     def _note_ranks(self, groups: Mapping[str, str]) -> None:
         first, last = map(int, groups["ranks"].split("-"))
@@ -129,6 +163,11 @@ class Roster:
     @property
     def task_is_rank(self) -> bool:
         return not self.elastic
+
+    def first_child(self, local_rank: int | None) -> ChildFailure | None:
+        """The only worker that torchrun's summaries say ended with an exit code of its own; of that local rank, where it is known."""
+        own = [child for child in self.children if child.exit_code > 0 and local_rank in (None, child.local_rank)]
+        return own[0] if len(own) == 1 else None
 
     def first_to_fail(self) -> tuple[str | None, int | None]:
         """Host and task that alone ended by themselves, as far as srun's lines tell: all others were ended from outside.
@@ -145,12 +184,11 @@ class Roster:
         return next(iter(hosts)), next(iter(tasks)) if len(tasks) == 1 else None
 
 
-def tasks_by_host(ends: Iterable[TaskEnd]) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = defaultdict(set)
-    for end in ends:
-        for host in end.hosts:
-            found[host].update(end.tasks)
-    return found
+def _value(pattern: str, lines: Iterable[str]) -> str | None:
+    for line in lines:
+        if match := re.match(rf"^\W*{pattern}", line):
+            return match["value"]
+    return None
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -24,7 +24,8 @@ class Stamp:
     """`value` by `kind`: `utc` seconds since the epoch; `local` the same for a wall clock of unknown zone, read as if it
     were UTC; `boot` seconds since the host booted. The moment lies in [value, value + resolution).
 
-    `zone_s` is the zone that the text gives, in seconds east of UTC. `year_known` is False where the text has no year: `value` then lies in 1972 (a leap year) and only month, day and time count.
+    `zone_s` is the zone that the text gives, in seconds east of UTC. `year_known` is False where the text has no year: `value`
+    then lies in 1972 (a leap year) and only month, day and time count.
     """
 
     kind: Kind

@@ -12,6 +12,7 @@ from collector.bundle import Bundle, BundleFile
 from collector.clock import Clocks, HostClock
 from collector.facts import reader_by_content, reader_for
 from collector.facts.clock import read_clock
+from collector.facts.hosts_file import read_hosts_file
 from collector.facts.job_state import job_facts_as_measured
 from collector.facts.measured import Measured
 from collector.facts.mounts import Mount, complete, read_mounts
@@ -24,6 +25,7 @@ from collector.stamps import read_stamp
 
 _SLURM_FILES = re.compile(r"^(?:job|jobs|sacct|nodes|scontrol[-_.]?(?:job|node)s?)(?:[-_.]\d+)?(?:\.txt)?$")
 _JOB_ID_IN_NAME = re.compile(r"^slurm-(\d+)(?:_\d+)?\.(?:out|err)$")
+_HOSTS_FILE = re.compile(r"^(?:etc[-_])?hosts(?:\.txt)?$")
 _NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\.txt|meminfo\.txt)$")
 
 
@@ -56,6 +58,7 @@ class Survey:
     texts: list[Text] = field(default_factory=list)
     facts: list[HostFact] = field(default_factory=list)
     mounts: dict[str | None, tuple[Mount, ...]] = field(default_factory=dict)
+    addresses: dict[str, str] = field(default_factory=dict)
     clocks: Clocks = field(default_factory=lambda: Clocks({}))
     coverage: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     probe_seconds: dict[str, float] = field(default_factory=dict)
@@ -148,6 +151,9 @@ def _host_clock(text: str) -> HostClock:
 
 def _read_facts(bundle: Bundle, file: BundleFile, host: str | None, found: Survey) -> None:
     base = PurePosixPath(file.name).name
+    if _HOSTS_FILE.match(base):
+        found.addresses |= read_hosts_file(bundle.text(file))
+        return
     reader: Callable[[str], list[Measured]] | None = reader_for(base)
     if reader is None and file.size < 256 << 10 and kind_by_name(base) not in ("kernel", "syslog", "slurmd", "slurmctld"):
         reader = reader_by_content("\n".join(bundle.sample(file)[:40])[:1024])

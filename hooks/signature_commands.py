@@ -6,7 +6,11 @@ import typer
 
 from hooks import signature_publishing, signature_reading, signature_writing
 
-app = typer.Typer(help="The library of failures: look things up, try lines, write entries, make rules and pages.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="The library of failures: look things up, try lines, write entries, make rules and pages.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 app.command("list")(signature_reading.list_entries)
 app.command("show")(signature_reading.show)

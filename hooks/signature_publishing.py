@@ -11,7 +11,7 @@ import typer
 from collector.errors import BadInput
 from hooks.signature_options import Folders, library_of, write_public
 from reports.site import render_site
-from signatures.export import FILE_NAMES, FORMATS, Export, Target, export
+from signatures.export import ALL_STREAMS, FILE_NAMES, FORMATS, HOST_LABEL, Export, Target, export
 
 _LEFT_OUT_SHOWN = 5
 
@@ -20,8 +20,8 @@ def export_rules(
     form: Annotated[str, typer.Option("--format", metavar="FORMAT", help=" | ".join(FORMATS))],
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Write the file there instead of printing it.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also what only follows from other failures, and general ones.")] = False,
-    selector: Annotated[str, typer.Option(help="Loki: the streams to search.")] = Target.selector,
-    host_label: Annotated[str, typer.Option(help="Loki: the label that names the host.")] = Target.host_label,
+    selector: Annotated[str, typer.Option(help="Loki: the streams to search.")] = ALL_STREAMS,
+    host_label: Annotated[str, typer.Option(help="Loki: the label that names the host.")] = HOST_LABEL,
     folders: Folders = None,
 ) -> None:
     """Alarm rules for Loki's ruler, Prometheus or node-problem-detector."""

@@ -117,15 +117,15 @@ def _xid_text(row: Xid) -> str:
 
 
 _ROLES = {
-    "initiating": "it began the failure",
-    "collateral": "it follows from another failure",
-    "context": "it is no failure by itself",
+    "initiating": "usually it began the failure",
+    "collateral": "usually it follows from another failure",
+    "context": "usually no failure by itself",
     "ambiguous": "it may have begun the failure or follow from another",
 }
 
 
 def search_entries(
-    words: Annotated[list[str], typer.Argument(metavar="WORDS…", help="Words, or an error line as it was printed; - reads it from standard input.")],
+    words: Annotated[list[str], typer.Argument(metavar="WORDS…", help="Words, or an error line as it was printed; - for standard input.")],
     most: Annotated[int, typer.Option("--most", "-n", min=1, help="How many entries at the most.")] = 8,
     folders: Folders = None,
 ) -> None:
@@ -134,7 +134,7 @@ def search_entries(
     knowledge = knowledge_of(folders)
     found = search(build_index(knowledge.library), knowledge.vocabulary, query, most)
     if not found:
-        raise BadInput("no entry is about that", "use fewer or other words, or see: denpex-collect signatures list")
+        typer.echo("No entry is about that. Use fewer or other words, or see: denpex-collect signatures list")
     for one in found:
         typer.echo(f"{one.signature.id:26} {one.signature.title}")
         typer.echo(f"    {_why(one)}")

@@ -45,7 +45,8 @@ def test(
     name, content = _content(target)
     kind, told = (source, "as you say") if source else _kind(name, content)
     tally = Tally()
-    trials = list(try_text(_blocks(content), kind, knowledge.vocabulary, tally))
+    found = try_text(_blocks(content), kind, knowledge.vocabulary, tally)
+    trials = sorted(found, key=lambda trial: (trial.line, bool(trial.why_not)))
     _print_trials(trials)
     if kind == "unknown":
         told = "any kind counts; --source tells which it is"
@@ -66,7 +67,7 @@ def _content(target: str) -> tuple[str, bytes]:
         if error.strerror != "File name too long":
             raise BadInput(f"{target[:200]}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     if not re.search(r"\s", target) and ("/" in target or path.suffix in (".log", ".txt", ".out", ".err")):
-        raise BadInput(f"{target}: no such file", "an error line is given in quotes; a line of one word through standard input: … | signatures test -")
+        raise BadInput(f"{target}: no such file", "an error line is given in quotes; one that is a single word through standard input (-)")
     return "", target.encode("utf-8", errors="surrogateescape")
 
 

@@ -137,5 +137,5 @@ def _footer(masked: int) -> tuple[str, ...]:
         f"denpex-collect {__version__}",
         f"schema {SCHEMA}",
         secrets,
-        "All times are UTC, on the collector's clock; ± is how far off they can be.",
+        "All times are UTC, on the collector’s clock; ± is how far off they can be.",
     )

@@ -27,9 +27,7 @@ def _row(entry: Signature) -> dict[str, Any]:
         "title": entry.title,
         "answer": entry.answer,
         "words": _by_worth(entry),
-        "patterns": [
-            [pattern, flags, MATCH_WORTH[signal.strength] * factor] for signal in entry.patterns for pattern, flags in [for_browsers(signal)]
-        ],
+        "patterns": [[*for_browsers(signal), MATCH_WORTH[signal.strength] * factor] for signal in entry.patterns],
     }
 
 

@@ -23,10 +23,10 @@ from signatures.xid import Xid, load_xids
 
 _TONES = {"initiating": "sure", "ambiguous": "likely", "collateral": "open", "context": "well"}
 _ROLES = {
-    "initiating": ("Initiating", "it began the failure"),
+    "initiating": ("Initiating", "usually it began the failure"),
     "ambiguous": ("Either", "it may have begun the failure or follow from another"),
-    "collateral": ("Collateral", "it follows from another failure"),
-    "context": ("Context", "it is no failure by itself"),
+    "collateral": ("Collateral", "usually it follows from another failure"),
+    "context": ("Context", "usually no failure by itself"),
 }
 _LONGEST_WORDING = 120
 _SCRIPTS = ("report.js", "site.js")
@@ -80,9 +80,7 @@ def render_site(library: Library) -> Iterator[tuple[str, str]]:
 def entry_page(entry: Signature, library: Library, within_site: bool = False) -> str:
     """One entry's page; alone it links to no other."""
     links = {other.id: f"../{_address(other)}" for other in library} if within_site else None
-    return _render(
-        "site_entry.html.j2", "../", title=entry.title, page=_entry_page(entry, library), links=links, within_site=within_site
-    )
+    return _render("site_entry.html.j2", "../", title=entry.title, page=_entry_page(entry, library), links=links, within_site=within_site)
 
 
 def _index_page(library: Library) -> str:

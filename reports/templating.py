@@ -15,8 +15,7 @@ def policy(script: str) -> str:
     """Nothing may be loaded, sent or run, but our own style and the one script with this hash."""
     digest = b64encode(sha256(script.encode()).digest()).decode()
     return (
-        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
 
 

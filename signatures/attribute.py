@@ -41,7 +41,7 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
     trail += [f"{_named(e.effect)} is explained by {_named(e.cause)}: {e.because}." for e in explained]
     effects = {id(e.effect) for e in explained}
     candidates = [f for f in findings if f.role in ("initiating", "ambiguous") and id(f) not in effects]
-    telling = [f for f in findings if f.role == "collateral"]
+    telling = [f for f in findings if f.role == "collateral" and f.signature.family != "sched"]
     if not candidates or (telling and all(f.signature.outcome_only for f in candidates)):
         return _only_consequences(findings, effects, seen, graph, trail)
     pool = _best_tier(candidates, trail)
@@ -90,9 +90,14 @@ def _tier(finding: Finding) -> int:
     """How much a finding is worth as the answer, 0 the most."""
     if is_scheduler_decision(finding):
         return 1
-    if finding.support == "established":
+    if finding.support == "established" and not _only_witnessed(finding):
         return 3 if finding.signature.general else 0
     return 4 if finding.signature.general else 2
+
+
+def _only_witnessed(finding: Finding) -> bool:
+    """A failure that either end may have had (`retry exceeded`): worth less than one that is a host's own."""
+    return finding.signature.witness and finding.role == "ambiguous" and not finding.signature.general
 
 
 def _best_tier(candidates: Sequence[Finding], trail: list[str]) -> list[Finding]:
@@ -206,12 +211,12 @@ def _only_consequences(
     visible = [f for f in findings if f.role != "context" and id(f) not in effects] or [f for f in findings if f.role != "context"]
     if not visible:
         return _nothing_seen(seen, trail)
-    ranked = sorted(visible, key=lambda f: (f.signature.outcome_only, f.signature.general, f.support != "established", _began_at(f)))
+    ranked = sorted(visible, key=_vagueness)
     cause = ranked[0]
     trail.append(f"Only consequences are visible; the most specific is {cause.id}. What began them is not in the evidence.")
     chosen = tuple(f for f in visible if f.id == cause.id)
     suspect = _suspect(graph, trail) or _afflicted(chosen)
-    rank = straggler((event for finding in chosen for event in finding.events), seen.job, trail)
+    rank = straggler((event for finding in findings for event in finding.events if finding.signature.family == "comm"), seen.job, trail)
     if rank is not None and suspect in (None, seen.roster.host_of_rank(rank)):
         suspect = seen.roster.host_of_rank(rank)
     else:
@@ -220,6 +225,13 @@ def _only_consequences(
     others = tuple(f for f in findings if f not in chosen)
     alternatives = [Alternative(f.id, f.host, "a consequence as well, or less specific") for f in ranked[1:] if f.id != cause.id]
     return Attribution("not-established", chosen, where, alternatives, others, trail)
+
+
+def _vagueness(finding: Finding) -> tuple[bool, bool, bool, bool, float]:
+    """Sorts the most specific consequence first: Slurm's clearing up says least, then an exit code, then what is general."""
+    signature = finding.signature
+    clearing_up = signature.family == "sched" and finding.role == "collateral"
+    return clearing_up, signature.outcome_only, signature.general, finding.support != "established", _began_at(finding)
 
 
 def _began_at(finding: Finding) -> float:

@@ -32,7 +32,8 @@ class FactTest:
 class PatternSignal:
     """One wording of the failure; `sources` are the kinds of text in which it counts.
 
-    `began_before` is how many seconds, least and most, the failure began before the line that reports it.
+    `began_before` is how many seconds, least and most, the failure began before the line that reports it. `names_itself`: the host
+    that prints it says this of itself, and may be named even where the entry's other wordings only make it a witness.
     """
 
     name: str
@@ -45,6 +46,7 @@ class PatternSignal:
     unless_near: Near | None
     unless_fact: tuple[FactTest, ...]
     began_before: tuple[float, float]
+    names_itself: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,7 @@ def _pattern_signal(data: Mapping[str, Any], role: Role) -> PatternSignal:
         unless_near=_near(data.get("unless_near")),
         unless_fact=tuple(_fact_test(t) for t in data.get("unless_fact", ())),
         began_before=(float(least), float(most)),
+        names_itself=data.get("names_itself", False),
     )
 
 

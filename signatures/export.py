@@ -22,6 +22,8 @@ FILE_NAMES: Mapping[Format, str] = {
     "node-problem-detector": "denpex-kernel-monitor.json",
 }
 
+ALL_STREAMS = '{job=~".+"}'
+HOST_LABEL = "host"
 _WINDOW = "5m"
 
 
@@ -29,8 +31,8 @@ _WINDOW = "5m"
 class Target:
     """How the site labels its logs in Loki: which streams are searched, and which label names the host."""
 
-    selector: str = '{job=~".+"}'
-    host_label: str = "host"
+    selector: str = ALL_STREAMS
+    host_label: str = HOST_LABEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def find(events: Iterable[Event], library: Library) -> list[Finding]:
         by_signature[event.signature].append(event)
     found = []
     for signature_id, mine in by_signature.items():
-        mine_found = [_finding(library[signature_id], host, group) for host, group in _by_host(mine).items()]
+        mine_found = [_finding(library[signature_id], host, group) for host, group in _by_host(library[signature_id], mine).items()]
         found += [finding for finding in mine_found if finding.support != "none"]
         found += _affected_too(mine_found)
     return found
@@ -67,14 +67,19 @@ def _affected_too(findings: Sequence[Finding]) -> list[Finding]:
     return [replace(finding, support="likely", role=told[0].role) for finding in silent]
 
 
-def _by_host(events: Sequence[Event]) -> dict[str | None, list[Event]]:
-    """Events by host. Those of no known host join the only host that logged the same, if there is just one."""
+def _by_host(signature: Signature, events: Sequence[Event]) -> dict[str | None, list[Event]]:
+    """Events by host. Those of no known host join the only host that logged the same, if there is just one.
+
+    What a shared filesystem's own figures say (no host's) is supported by what any host met.
+    """
     groups: dict[str | None, list[Event]] = defaultdict(list)
     for event in events:
         groups[event.host].append(event)
     hosts = {event.host for event in events if event.host is not None and not event.measured}
     if None in groups and len(hosts) == 1:
         groups[next(iter(hosts))] += groups.pop(None)
+    elif None in groups and "shared-filesystem" in signature.scope and len(hosts) > 1:
+        groups[None] += [event for host in hosts for event in groups[host] if event.strength == "supporting"]
     elif None in groups and all(event.measured for event in groups[None]) and len(groups) > 1:
         loose = groups.pop(None)
         for group in groups.values():
@@ -118,5 +123,9 @@ def first_event(finding: Finding) -> Event | None:
 def begins_surely_before(one: Finding, other: Finding) -> bool:
     """Whether `one` certainly began before anything of `other` was logged."""
     first = first_event(one)
+    if first is None:
+        return False
     dated = [event for event in other.logged if event.at is not None or not tells_of_an_end(event)]
-    return first is not None and bool(dated) and all(surely_before(first, event) for event in dated)
+    if tells_of_an_end(first):
+        dated = list(other.logged)
+    return bool(dated) and all(surely_before(first, event) for event in dated)

@@ -11,7 +11,7 @@ from signatures.diagnosis import Initiating
 from signatures.event import Event
 from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.observe import Observations
-from signatures.relevance import surely_before
+from signatures.relevance import surely_before, tells_of_an_end
 
 _SHARED = frozenset({"shared-filesystem", "fabric"})
 
@@ -24,13 +24,21 @@ def locate(chosen: Sequence[Finding], others: Sequence[Finding], seen: Observati
     if signature.scope == ("scheduler",) and signature.witness:
         trail.append("A decision of the scheduler has no host that began it.")
         return Initiating(None, None, external, at)
-    host = None if signature.witness else _host(chosen, seen, graph, external, trail)
-    if signature.witness:
+    host = _self_named(chosen) if signature.witness else _host(chosen, seen, graph, external, trail)
+    if signature.witness and host is None:
         trail.append(f"Whoever reports {signature.id} is a witness of it; that does not make it the host that began.")
     rank = _rank(chosen, others, host, seen, trail)
     if host is None and rank is not None:
         host = seen.roster.host_of_rank(rank)
     return Initiating(host, rank, external, at)
+
+
+def _self_named(chosen: Sequence[Finding]) -> str | None:
+    """Of witnesses only the host that says it of itself, or that a line is about, and that alone."""
+    events = [event for finding in chosen for event in finding.events if event.host is not None]
+    named = {event.host for event in events if "itself" in event.details}
+    named = named or {event.host for event in events if "subject" in event.details and event.role == "initiating"}
+    return named.pop() if len(named) == 1 else None
 
 
 def _external(chosen: Sequence[Finding]) -> str | None:
@@ -67,7 +75,9 @@ def _host_among(hosts: Sequence[str], chosen: Sequence[Finding], graph: BlameGra
         return None
     for finding in chosen:
         rest = [other for other in chosen if other.host != finding.host]
-        if finding.host is not None and all(begins_surely_before(finding, other) for other in rest):
+        if finding.host is None or _known_from_its_end(finding):
+            continue
+        if all(begins_surely_before(finding, other) for other in rest):
             trail.append(f"{finding.host} has it surely before the {len(rest)} other hosts.")
             return finding.host
     suspects = [host for host in graph.suspects() if host in hosts]
@@ -76,6 +86,12 @@ def _host_among(hosts: Sequence[str], chosen: Sequence[Finding], graph: BlameGra
         return suspects[0]
     trail.append(f"{', '.join(hosts[:6])} have it, and which was first cannot be told.")
     return None
+
+
+def _known_from_its_end(finding: Finding) -> bool:
+    """Whether only Slurm's lines about ended tasks tell of it: the order of ends is not the order of beginnings."""
+    event = first_event(finding)
+    return event is not None and tells_of_an_end(event)
 
 
 def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None, seen: Observations, trail: list[str]) -> int | None:
@@ -95,6 +111,9 @@ def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None
         return _first_rank(events, chosen, trail)
     if host is None or any(len(finding.ranks) > 1 for finding in others if finding.host == host and finding.role != "collateral"):
         return None
+    children = [child.rank for child in seen.roster.children if child.host == host]
+    if len(children) == 1:
+        return children[0]
     rank = _rank_by_consequence(others, host, only_task=len(seen.roster.task_hosts) == 1)
     return rank if rank is not None else _rank_alone(host, seen)
 

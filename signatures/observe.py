@@ -80,6 +80,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
 
 
 def _know_addresses(seen: Observations) -> None:
+    seen.roster.addresses |= seen.survey.addresses
     for node, values in seen.job.nodes.items():
         for key in ("NodeAddr", "NodeHostName"):
             if key in values:
@@ -209,7 +210,7 @@ def _whose(reading: _Reading, hit: Hit) -> tuple[Label, bool]:
     if rank is None and label.task is not None:
         rank = label.task
     host = label.host or text.host
-    return Label(host, rank, label.task), host is not None or rank is not None
+    return Label(host, rank, label.task, label.local_rank), host is not None or rank is not None
 
 
 def _node_above(hit: Hit) -> str | None:
@@ -244,11 +245,16 @@ def _event(
         text=hit.text[:_TEXT_CHARACTERS].rstrip(),
         at=at,
         measured=False,
-        details=hit.groups if label.task is None else {**hit.groups, "task": str(label.task)},
+        details=_details(hit, label) | ({"itself": "yes"} if signal.names_itself else {}),
         before=hit.before[-_SHOWN_CONTEXT:],
         after=hit.after[:_SHOWN_CONTEXT],
         clock_error_s=clock_error,
     )
+
+
+def _details(hit: Hit, label: Label) -> dict[str, str]:
+    extra = {"task": label.task, "local_rank": label.local_rank}
+    return {**hit.groups, **{name: str(number) for name, number in extra.items() if number is not None}}
 
 
 _LOOKED_AT = 40
@@ -361,15 +367,26 @@ def _placed(event: Event, seen: Observations) -> Event:
     if event.rank is not None:
         task = event.details.get("task", "")
         host = seen.roster.task_hosts.get(int(task)) if task else seen.roster.host_of_rank(event.rank)
+        if host is None and _may_be_own(event, seen):
+            host, failed = seen.roster.first_to_fail()
+            host = host if failed in (None, event.rank) else None
         return replace(event, host=host)
     return _by_elimination(event, seen)
 
 
+def _may_be_own(event: Event, seen: Observations) -> bool:
+    """A line of the job's output that tells of a failure of its own. (One about a lost peer may be from anybody.)"""
+    return event.role in ("initiating", "ambiguous") and event.source in seen.outputs
+
+
 def _by_elimination(event: Event, seen: Observations) -> Event:
-    """An unlabelled line of the job's output that tells of a failure of its own is from the only tasks that ended by themselves,
-    or from the only host that there is. (A line about a lost peer may be from anybody.)"""
-    if event.role not in ("initiating", "ambiguous") or event.source not in seen.outputs:
+    """An unlabelled line is from the only tasks that ended by themselves, or from the only host that there is."""
+    if not _may_be_own(event, seen):
         return event
+    local = event.details.get("local_rank")
+    child = seen.roster.first_child(int(local) if local else None)
+    if child is not None:
+        return replace(event, host=child.host, rank=child.rank)
     host, task = seen.roster.first_to_fail()
     if host is not None:
         return replace(event, host=host, rank=task if seen.roster.task_is_rank else None)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from collector.interval import Interval
-from collector.roster import Roster, TaskEnd
+from collector.roster import Roster
 from signatures.event import Event
 from signatures.load import Library
 from signatures.observe import Observations, RecoveryEvent
@@ -34,7 +34,9 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
     result = Relevant()
     killed_pids = _pids_of_other_jobs(seen)
     for event in seen.events:
-        reason = _other_job(event, seen, killed_pids) or _outside(event, seen) or _taken_back(event, seen.recoveries)
+        reason = (
+            _other_job(event, seen, killed_pids) or _outside(event, seen) or _taken_back(event, seen.recoveries) or _overcome(event, seen)
+        )
         if reason:
             result.dropped.append((event, reason))
         else:
@@ -109,6 +111,16 @@ def _taken_back(event: Event, recoveries: Iterable[RecoveryEvent]) -> str:
     return ""
 
 
+def _overcome(event: Event, seen: Observations) -> str:
+    """Where Slurm says nothing, the job's own word that it finished well counts, unless a task ended badly after all."""
+    finished = seen.roster.last_success.get(event.source, 0)
+    if seen.job.state is not None or event.measured or not finished or any(end.own for end in seen.roster.task_ends):
+        return ""
+    if event.line < finished or event.role == "collateral":
+        return "the same output says that the run finished well"
+    return ""
+
+
 def _later(recovery: RecoveryEvent, event: Event) -> bool:
     if recovery.source == event.source:
         return recovery.line > event.line
@@ -139,25 +151,23 @@ _ENDING = re.compile(r"srun: error: .*tasks?[ \d,-]+: (?:Killed|Terminated)")
 
 
 def _teardown(event: Event, roster: Roster) -> Event:
-    """srun kills the remaining tasks once one has ended: a `Killed` after the first ended task is that, not a cause.
+    """srun kills the remaining tasks once one has ended by itself: a `Killed` after that, or after srun says so, is no cause.
 
     SIGKILL from the kernel's OOM killer looks the same, but then it is the first task that srun reports.
     """
     if event.role in ("collateral", "context") or not _ENDING.search(event.text):
         return event
-    earlier = [end for end in roster.task_ends if end.source == event.source and end.line < event.line and _counts(end)]
-    return replace(event, role="collateral") if earlier else event
-
-
-def _counts(end: TaskEnd) -> bool:
-    return end.how != "Terminated"
+    ended = any(end.source == event.source and end.line < event.line and end.own for end in roster.task_ends)
+    begun = any(source == event.source and line < event.line for source, line in roster.teardowns)
+    return replace(event, role="collateral") if ended or begun else event
 
 
 def surely_before(one: Event, other: Event) -> bool:
     """Whether `one` certainly came first. Lines of one file keep their order; on one host its clock's error does not count."""
     if one.measured or other.measured:
         return False
-    if one.source == other.source and (one.host == other.host or _by_slurm(one, other)) and not _moved(one, other):
+    alike = one.host == other.host and one.rank == other.rank
+    if one.source == other.source and (alike or _by_slurm(one, other)) and not _moved(one, other):
         return one.line < other.line
     if one.at is None or other.at is None:
         return False

@@ -240,3 +240,106 @@ def test_nothing_known_in_the_evidence_of_a_failed_job_is_not_established(tmp_pa
     diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": text})
     assert diagnosis.verdict == "not-established"
     assert diagnosis.initiating is None
+
+
+CRASH = "n1 kernel: python3[3312]: segfault at 8 ip 00007f00aa000000 sp 00007ffd00000000 error 4 in libx.so[7f00a9f00000+80000]"
+GPU_LOST = "n2 kernel: NVRM: Xid (PCI:0000:03:00): 79, pid=123, name=python3, GPU has fallen off the bus."
+BOTH_FAILED = "srun: error: n1: task 0: Segmentation fault (core dumped)\nsrun: error: n2: task 1: Exited with exit code 1\n"
+
+
+def test_a_clock_that_was_wrong_and_never_set_right_leaves_the_order_open(tmp_path: Path) -> None:
+    wrong = "Nov 30 05:01:00 n2 chronyd[900]: System clock wrong by -93.4 seconds\n"
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n1/messages": f"Nov 30 05:11:00 {CRASH}\n",
+            "hosts/n2/messages": f"{wrong}Nov 30 05:10:00 {GPU_LOST}\n",
+            "logs/slurm-7.out": BOTH_FAILED,
+        },
+    )
+    assert answer(diagnosis)[1] is None
+    assert answer(diagnosis)[3] == "not-established"
+
+
+def test_stamps_after_the_clock_was_stepped_are_good(tmp_path: Path) -> None:
+    stepped = "Nov 30 05:01:00 n2 chronyd[900]: System clock wrong by -93.4 seconds\nNov 30 05:01:00 n2 chronyd[900]: System clock was stepped by -93.4 seconds\n"
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n1/messages": f"Nov 30 05:11:00 {CRASH}\n",
+            "hosts/n2/messages": f"{stepped}Nov 30 05:10:00 {GPU_LOST}\n",
+            "logs/slurm-7.out": BOTH_FAILED,
+        },
+    )
+    assert answer(diagnosis)[:2] == ("gpu-fallen-off-bus", "n2")
+
+
+def test_slurms_wall_clock_is_read_in_the_zone_that_the_system_logs_show(tmp_path: Path) -> None:
+    """Job from 05:00 to 05:20 local time, one hour east: 04:00 to 04:20 UTC. In UTC the line would be long before the job."""
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n2/messages": f"2026-11-30T05:10:00.000000+01:00 {GPU_LOST}\n",
+            "logs/slurm-7.out": "srun: error: n2: task 1: Exited with exit code 1\n",
+        },
+    )
+    assert answer(diagnosis)[:2] == ("gpu-fallen-off-bus", "n2")
+
+
+def test_what_the_job_survived_did_not_end_it(tmp_path: Path) -> None:
+    """A crash of a helper at 05:01; ranks still print progress at 05:10, then the GPU is lost."""
+    output = "2026-11-30 05:10:00,000 INFO [rank1] step 10\n[rank1]: RuntimeError: CUDA error: unspecified launch failure\n"
+    diagnosis = diagnosed(
+        tmp_path,
+        {
+            "job.txt": FAILED,
+            "hosts/n1/messages": f"Nov 30 05:01:00 {CRASH}\nNov 30 05:01:00 n1 systemd-coredump[1]: Process 3312 (python3) of user 2001 dumped core.\n",
+            "hosts/n2/messages": f"Nov 30 05:10:05 {GPU_LOST}\n",
+            "logs/rank.7.1.n2.log": output,
+        },
+    )
+    assert answer(diagnosis)[:2] == ("gpu-fallen-off-bus", "n2")
+
+
+def test_an_error_that_the_program_overcame_is_no_failure(tmp_path: Path) -> None:
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.17 GiB.\nBatch size 64 failed, trying 32\nTraining finished in 3:11:40\n"
+    assert answer(diagnosed(tmp_path, {"train.log": text})) == (None, None, None, "no-failure")
+
+
+def test_the_same_error_without_a_good_end_is_one(tmp_path: Path) -> None:
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.17 GiB.\nBatch size 64 failed, trying 32\n"
+    assert answer(diagnosed(tmp_path, {"train.log": text}))[0] == "cuda-oom"
+
+
+def test_tasks_killed_on_several_hosts_together_name_none(tmp_path: Path) -> None:
+    text = "srun: error: n1: tasks 0-3: Killed\nsrun: error: n2: tasks 4-7: Killed\n"
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": text}))[:2] == ("killed-by-signal", None)
+
+
+def test_the_one_rank_that_is_behind_is_named(tmp_path: Path) -> None:
+    line = (
+        "[rank{0}]:[E1130 05:10:00.123456789 ProcessGroupNCCL.cpp:607] [Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600013 milliseconds before timing out.\n"
+        "[rank{0}]:[E1130 05:10:00.123456789 ProcessGroupNCCL.cpp:1664] [PG 0 (default_pg) Rank {0}] Exception (either an error or timeout) detected by watchdog at work: 9, last enqueued NCCL work: {1}, last completed NCCL work: 8.\n"
+    )
+    text = "".join(line.format(rank, 9 if rank != 2 else 8) for rank in range(4))
+    cause, _, rank, verdict = answer(diagnosed(tmp_path, {"train.log": text}))
+    assert (cause, rank, verdict) == ("nccl-timeout", 2, "not-established")
+
+
+def test_a_local_rank_becomes_a_global_one_through_torchruns_summary(tmp_path: Path) -> None:
+    summary = "Root Cause (first observed failure):\n[0]:\n  time      : 2024-03-21_11:20:41\n  host      : n2\n  rank      : 9 (local_rank: 1)\n  exitcode  : 1 (pid: 7009)\n"
+    text = f"[default1]:RuntimeError: mat1 and mat2 shapes cannot be multiplied (4096x1024 and 2048x1024)\n{summary}"
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": text}))[:3] == ("shape-mismatch", "n2", 9)
+
+
+def test_a_witness_is_not_named_but_who_says_it_of_itself_is(tmp_path: Path) -> None:
+    rewound = "[2026-11-30T05:10:00.104] error: Munge decode failed: Rewound credential\n"
+    assert answer(diagnosed(tmp_path / "a", {"n1/slurmd.log": rewound}))[:2] == ("clock-skew", None)
+    own_word = {
+        "n1/slurmd.log": rewound,
+        "n1/chronyc.txt": "System time     : 412.331847 seconds slow of NTP time\nLeap status     : Not synchronised\n",
+    }
+    assert answer(diagnosed(tmp_path / "b", own_word))[:2] == ("clock-skew", "n1")

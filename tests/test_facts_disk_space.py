@@ -1,6 +1,6 @@
 """Every form of `df`, with the values that it must give."""
 
-# ruff: noqa: E501 - output of tools keeps its width
+
 
 from __future__ import annotations
 

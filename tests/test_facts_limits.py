@@ -1,6 +1,6 @@
 """cgroup limits, the table of cgroups, and the quota of several filesystems."""
 
-# ruff: noqa: E501 - output of tools keeps its width
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Interfaces of `ip link` and ports of `ibstat` and its relatives."""
 
-# ruff: noqa: E501 - output of tools keeps its width
+
 
 from __future__ import annotations
 

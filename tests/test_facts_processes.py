@@ -1,6 +1,6 @@
 """`ps` in its many column sets."""
 
-# ruff: noqa: E501 - output of tools keeps its width
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """scontrol and sacct, of several versions and in all their forms, with the facts that they must give."""
 
-# ruff: noqa: E501 - output of tools keeps its width
+
 
 from __future__ import annotations
 

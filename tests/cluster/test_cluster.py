@@ -41,7 +41,7 @@ def _sacct(cluster: Cluster, job: int) -> list[list[str]]:
     deadline = time.monotonic() + 20
     while True:
         rows = [line.split("|") for line in cluster.controller(command).splitlines()]
-        if len(rows) == 3 and all(row[2] not in ("RUNNING", "PENDING") for row in rows) or time.monotonic() > deadline:
+        if (len(rows) == 3 and all(row[2] not in ("RUNNING", "PENDING") for row in rows)) or time.monotonic() > deadline:
             return rows
         time.sleep(0.2)
 

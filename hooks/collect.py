@@ -1,0 +1,98 @@
+"""From a job id to a bundle: Slurm is asked, then every host of the job, and the evidence is left in a folder or an archive."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+
+from collector.errors import BadInput
+from collector.gather import Options, gather, pack
+from collector.hostlist import expand
+from collector.job_id import parse_job_id
+from collector.manifest import Manifest
+from collector.slurm_commands import SlurmRecords, ask_slurm
+from hooks.progress import progress_for
+
+
+@dataclass(frozen=True, slots=True)
+class CollectOptions:
+    """What the command line and the configuration may set. `bundle` is the archive to write; without it the folder is temporary."""
+
+    cluster: str | None = None
+    hosts: str | None = None
+    bundle: Path | None = None
+    ssh_config: Path | None = None
+    ssh_user: str | None = None
+    sudo: bool = False
+    concurrency: int = 64
+    connect_s: float = 10.0
+    host_s: float = 45.0
+    job_s: float = 180.0
+    globs: tuple[str, ...] = ()
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """`path` is what `diagnose_target` reads; `discard` removes it when it was only temporary."""
+
+    path: Path
+    manifest: Manifest
+    is_temporary: bool
+
+    def discard(self) -> None:
+        if self.is_temporary:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def collect_job(job_id_text: str, options: CollectOptions) -> Collected:
+    """The evidence of the job, as far as it could be had. Raises BadInput for what no job is, and for a bundle that cannot be written.
+
+    An interrupt (Ctrl-C) ends the collection early and is told by `manifest.interrupted`: what has come is kept.
+    """
+    job_id = parse_job_id(job_id_text)
+    if options.bundle is not None:
+        _check_writable(options.bundle)
+    progress = progress_for(options.quiet)
+    slurm = ask_slurm(job_id, options.cluster)
+    for note in slurm.notes:
+        progress.note(note)
+    gathered = gather(slurm, _hosts(slurm, options), _gather_options(options), progress)
+    if options.bundle is None:
+        return Collected(gathered.folder, gathered.manifest, is_temporary=True)
+    pack(gathered.folder, options.bundle)
+    shutil.rmtree(gathered.folder, ignore_errors=True)
+    return Collected(options.bundle, gathered.manifest, is_temporary=False)
+
+
+def probe_text() -> bytes:
+    """The script that runs on every node."""
+    return files("hooks").joinpath("probe.sh").read_bytes()
+
+
+def _hosts(slurm: SlurmRecords, options: CollectOptions) -> tuple[str, ...]:
+    """The job's hosts, or those of them that were asked for."""
+    if options.hosts is None:
+        return slurm.job.hosts
+    chosen = expand(options.hosts)
+    strangers = [host for host in chosen if host not in slurm.job.hosts]
+    if strangers:
+        raise BadInput(f"{strangers[0][:80]!r} is no host of job {slurm.job.job_id}", f"its hosts: {', '.join(slurm.job.hosts[:8])}")
+    return chosen
+
+
+def _gather_options(options: CollectOptions) -> Options:
+    base = Options(probe=probe_text(), ssh_config=options.ssh_config, user=options.ssh_user, sudo=options.sudo, globs=options.globs)
+    concurrency = min(max(options.concurrency, 1), 512)
+    return replace(base, concurrency=concurrency, connect_s=options.connect_s, host_s=options.host_s, job_s=options.job_s)
+
+
+def _check_writable(bundle: Path) -> None:
+    """Before everything else: it would be a pity to find out at the end."""
+    if not bundle.name.endswith((".tar.gz", ".tgz")):
+        raise BadInput(f"{bundle}: a bundle's name ends with .tar.gz", "give --bundle FILE.tar.gz")
+    if not bundle.parent.is_dir() or not os.access(bundle.parent, os.W_OK | os.X_OK) or bundle.is_dir():
+        raise BadInput(f"{bundle}: cannot be written there", "give another file with --bundle")
