@@ -65,7 +65,9 @@ def ask_host(connector: Connector, errand: Errand, probe: bytes, connect_s: floa
     began = time.monotonic()
     connection = connector.connect(errand.host, min(until, began + connect_s))
     if isinstance(connection, Unreachable):
-        return _not_reached(connection, errand.host, time.monotonic() - began, folder)
+        # A host that had less than its time, because the job's was nearly over, has not been silent.
+        had_its_time = connection.kind != "timeout" or until - began >= connect_s
+        return _not_reached(connection, errand.host, time.monotonic() - began, folder, connection.is_evidence and had_its_time)
     opened(connection)
     try:
         stream, clock, ended = _probe(connection, errand, probe, until)
@@ -77,11 +79,12 @@ def ask_host(connector: Connector, errand: Errand, probe: bytes, connect_s: floa
     return Told(_report(errand.host, found, clock, ended, time.monotonic() - began), logs)
 
 
-def _not_reached(why: Unreachable, host: str, seconds: float, folder: BundleFolder) -> Told:
+def _not_reached(why: Unreachable, host: str, seconds: float, folder: BundleFolder, is_evidence: bool) -> Told:
     """A host that gives no answer is evidence against it; one that refuses our key is not."""
-    if why.is_evidence:
+    if is_evidence:
         folder.write_host(host, "unreachable.txt", f"ssh at {time.time():.3f}: {why.reason}\n".encode())
-    return Told(HostReport(host, "unreachable" if why.is_evidence else "denied", round(seconds, 3), why.reason))
+        return Told(HostReport(host, "unreachable", round(seconds, 3), why.reason))
+    return Told(HostReport(host, "timed-out" if why.kind == "timeout" else "denied", round(seconds, 3), why.reason))
 
 
 def _probe(connection: Connection, errand: Errand, probe: bytes, until: float) -> tuple[bytes, str, Ended]:

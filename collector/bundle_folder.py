@@ -8,6 +8,7 @@ import shutil
 import tarfile
 import tempfile
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -43,7 +44,8 @@ class BundleFolder:
             target.write_bytes(content)
             return True
         except OSError as error:
-            target.unlink(missing_ok=True)
+            with suppress(OSError):
+                target.unlink()
             self._note(f"{self.path}: {(error.strerror or str(error)).lower()}; the evidence there is incomplete")
             return False
 

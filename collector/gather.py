@@ -188,6 +188,8 @@ def _worker(work: _Work, options: Options, connector: Connector, folder: BundleF
             errand = work.errands.popleft()
         except IndexError:
             return
+        if time.monotonic() >= until:
+            continue  # never asked: the manifest says so
         try:
             end = min(time.monotonic() + options.host_s, until)
             work.results.put(ask_host(connector, errand, options.probe, options.connect_s, end, folder, work.opened))

@@ -163,6 +163,8 @@ class Connector:
 
 def _direct(route: Route, until: float) -> socket.socket:
     """A TCP connection to the first address that takes one."""
+    if time.monotonic() >= until:
+        raise _Failed("timeout", "no time was left")
     try:
         found = bounded(lambda: socket.getaddrinfo(route.address, route.port, type=socket.SOCK_STREAM), until)
     except TimeoutError:

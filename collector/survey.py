@@ -18,6 +18,7 @@ from collector.facts.measured import Measured
 from collector.facts.mounts import Mount, complete, read_mounts
 from collector.job import JobFacts
 from collector.labels import Style, file_style
+from collector.manifest import Manifest, read_manifest
 from collector.recognise import Kind, kind_by_content, kind_by_name, origin_by_path
 from collector.site_zone import in_utc, zones_of
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
@@ -61,7 +62,7 @@ class Survey:
     addresses: dict[str, str] = field(default_factory=dict)
     clocks: Clocks = field(default_factory=lambda: Clocks({}))
     coverage: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    probe_seconds: dict[str, float] = field(default_factory=dict)
+    manifest: Manifest | None = None
 
 
 def survey(bundle: Bundle) -> Survey:
@@ -88,16 +89,18 @@ def survey(bundle: Bundle) -> Survey:
             found.texts.append(_text(bundle, file, known))
     found.facts = [_completed(fact, found.mounts) for fact in found.facts]
     found.facts += [HostFact(None, "job facts", fact) for fact in job_facts_as_measured(job)]
-    zones = Counter[int]() if _is_collected(bundle) else _zones(bundle, found)
+    found.manifest = _manifest(bundle)
+    zones = _zones(bundle, found) if found.manifest is None else Counter[int]()
     found.job = in_utc(job, zones)
     site_zone = zones.most_common(1)[0][0] if zones else 0
     found.clocks = Clocks(host_clocks, _reference(bundle, found), float(site_zone))
     return found
 
 
-def _is_collected(bundle: Bundle) -> bool:
-    """Whether our own collector made the bundle: it asks Slurm for UTC."""
-    return any(file.name == "manifest.json" for file in bundle.files)
+def _manifest(bundle: Bundle) -> Manifest | None:
+    """What our own collector wrote, if it made the bundle. (It asks Slurm for UTC.)"""
+    file = next((file for file in bundle.files if file.name == "manifest.json"), None)
+    return read_manifest(bundle.text(file)) if file is not None else None
 
 
 def _zones(bundle: Bundle, found: Survey) -> Counter[int]:

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from collector.errors import BadInput, DenpexError
+from hooks.collect import CollectOptions, collect_job
 from hooks.run import Knowledge, default_report_name, diagnose_target, load_knowledge, write_private
 from hooks.signature_commands import app as signature_app
 from reports.html import render_html
@@ -32,7 +33,10 @@ def _version(wanted: bool) -> None:
 @app.command(context_settings={"help_option_names": ["-h", "--help"]})
 def diagnose(
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="Bundle folder or .tar.gz, folder of logs, one log file, or - for standard input.")
+        str,
+        typer.Argument(
+            metavar="TARGET", help="Job id; or a bundle folder or .tar.gz, a folder of logs, one log file, - for standard input."
+        ),
     ],
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write the report there [default: denpex-JOBID.html].")
@@ -43,24 +47,42 @@ def diagnose(
     signatures: Annotated[
         list[Path] | None, typer.Option("--signatures", metavar="DIR", help="A site's own signatures; may be repeated. They win.")
     ] = None,
+    bundle: Annotated[
+        Path | None, typer.Option("--bundle", metavar="FILE.tar.gz", help="Job id only: keep the collected evidence there.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option("-M", "--clusters", metavar="NAME", help="Job id only: another cluster of the site.")
+    ] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", metavar="LIST", help="Job id only: ask these of its hosts (n[1-4]).")] = None,
+    ssh_config: Annotated[Path | None, typer.Option("--ssh-config", metavar="FILE", help="Job id only: instead of ~/.ssh/config.")] = None,
+    ssh_user: Annotated[str | None, typer.Option("--ssh-user", metavar="NAME", help="Job id only: log in as this user.")] = None,
+    sudo: Annotated[bool, typer.Option("--sudo", help="Job id only: run the probe through `sudo -n` on the nodes.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Job id only: no progress.")] = False,
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Say which host began a job's failure, why, how sure that is, and what to do next.
 
-    Reads saved evidence and nothing else: no Slurm, no network; nothing leaves this machine. The verdict goes to the
-    terminal, the report to a file.
+    With a job id it asks Slurm for the job's hosts and gathers their evidence over SSH, changing nothing there. With anything else it reads
+    what is saved: no Slurm, no network. The verdict goes to the terminal, the report to a file; nothing leaves this machine.
 
     \b
-    denpex-collect bundle.tar.gz                a collected bundle
-    denpex-collect ./logs --html report.html    any folder of logs
-    journalctl -k | denpex-collect -            standard input
-    denpex-collect signatures list              what it knows
+    denpex-collect 4711                           collect and diagnose a job
+    denpex-collect 4711 --bundle 4711.tar.gz      and keep the evidence
+    denpex-collect bundle.tar.gz                  a collected bundle
+    denpex-collect ./logs --html report.html      any folder of logs
+    journalctl -k | denpex-collect -              standard input
+    denpex-collect signatures list                what it knows
 
     \b
-    Exit status: 0 diagnosed, or no failure; 2 wrong use or unusable target; 3 nothing to read; 4 faulty signatures.
+    Exit status: 0 diagnosed, or no failure; 2 wrong use or unusable target;
+    3 nothing to read; 4 faulty signatures; 130 interrupted.
     """
     knowledge = load_knowledge(signatures or ())
-    diagnosis = diagnose_target(target, knowledge)
+    if _is_job(target):
+        options = CollectOptions(cluster, hosts, bundle, ssh_config, ssh_user, sudo, quiet=quiet)
+        diagnosis = _diagnose_job(target, options, knowledge)
+    else:
+        diagnosis = diagnose_target(target, knowledge)
     if as_json_:
         typer.echo(json.dumps(as_json(diagnosis), indent=2, ensure_ascii=False))
     report = _write_report(target, diagnosis, knowledge, html, wanted=not no_html and not (as_json_ and html is None))
@@ -68,6 +90,19 @@ def diagnose(
         print_verdict(diagnosis, knowledge.library, sys.stdout, str(report) if report else None)
     if explained:
         typer.echo(explain(diagnosis), err=as_json_)
+
+
+def _is_job(target: str) -> bool:
+    """What begins with a digit and is no file is meant as a job id: parsing it says what is wrong with it, if anything is."""
+    return target.lstrip("-")[:1].isdigit() and not Path(target).exists()
+
+
+def _diagnose_job(target: str, options: CollectOptions, knowledge: Knowledge) -> Diagnosis:
+    collected = collect_job(target, options)
+    try:
+        return diagnose_target(str(collected.path), knowledge)
+    finally:
+        collected.discard()
 
 
 def _write_report(target: str, diagnosis: Diagnosis, knowledge: Knowledge, html: Path | None, wanted: bool) -> Path | None:

@@ -21,7 +21,7 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin
 LC_ALL=C
 export PATH LC_ALL
 # Each of these changes the units, the zone or the columns of the tools below.
-unset TZ BLOCKSIZE BLOCK_SIZE DF_BLOCK_SIZE POSIXLY_CORRECT COLUMNS PS_FORMAT PS_PERSONALITY GREP_OPTIONS
+unset TZ BLOCKSIZE BLOCK_SIZE DF_BLOCK_SIZE POSIXLY_CORRECT COLUMNS PS_FORMAT PS_PERSONALITY
 
 whole_s=9
 mount_s=3
@@ -42,17 +42,19 @@ within() { # SECONDS COMMAND…
             printf '%s done %s\n\n' "$stop" "$?"
         } </dev/null 2>&1 &
         countdown "$within_s" "$!" </dev/null 2>/dev/null &
-    } | sed "/$stop_pattern/q"
+    } | sed "/$stop_pattern \(done\|late\)/q"
 }
 
 # Looks every second whether the process is still there, so that no sleeper stays behind for long. It sends no signal: a
-# command that comes back hours later would otherwise hit whoever has the number by then.
+# command that comes back hours later would otherwise hit whoever has the number by then. By the clock, not by counting: on an
+# overloaded node each round takes longer.
 countdown() { # SECONDS PID
-    seconds=$1
-    while [ "$seconds" -gt 0 ]; do
+    read -r up _ </proc/uptime
+    until=$((${up%.*} + $1))
+    while [ "${up%.*}" -lt "$until" ]; do
         sleep 1
         kill -0 "$2" || return
-        seconds=$((seconds - 1))
+        read -r up _ </proc/uptime
     done
     printf '%s late\n\n' "$stop"
 }
@@ -70,246 +72,105 @@ has() {
     command -v "$1" >/dev/null 2>&1
 }
 
-hundredths() {
-    read -r up _ </proc/uptime
-    printf '%s' "${up%.*}${up#*.}"
-}
-
 # --- framing ---------------------------------------------------------------------------------------------------------------
 
-section() { # NAME SECONDS BYTES COMMAND…
-    section_name=$1
-    section_s=$2
-    section_bytes=$3
-    shift 3
-    left_s=$((whole_s - 1 - ($(hundredths) - began) / 100))
-    [ "$section_s" -le "$left_s" ] || section_s=$left_s
-    printf '%s begin %s\n' "$boundary" "$section_name"
+# A lane is some sections one after the other with one deadline; what it does not come to is told as late.
+lane() { # SECONDS NAMES COMMAND
+    lane_s=$1
+    lane_names=$2
+    shift 2
     # Through the environment, since arguments are visible to every user of the node.
-    within "$section_s" "$@" |
-        boundary=$boundary stop=$stop name=$section_name bytes=$section_bytes awk "$capped"
+    within "$lane_s" "$@" | boundary=$boundary stop=$stop names=$lane_names awk "$frame"
 }
 
-# Keeps the beginning and the end of a section, says how much is missing between them, and closes it.
-# shellcheck disable=SC2016
-capped='
-BEGIN {
-    stop = ENVIRON["stop"]; head = int(ENVIRON["bytes"] / 4); tail = ENVIRON["bytes"] - head
-    first = 1; last = 0; status = "cut"
+tell() { # NAME BYTES COMMAND…
+    printf '%s begin %s %s\n' "$stop" "$1" "$2"
+    shift 2
+    "$@"
+    printf '%s end %s\n' "$stop" "$?"
 }
-{
-    line = $0
-    at = index(line, stop)
-    if (at) {
-        status = substr(line, at + length(stop) + 1)
-        line = substr(line, 1, at - 1)
-        if (line == "") next
-    }
+
+# Puts the frame around each section, keeps its beginning and its end, says how much is missing between them.
+# shellcheck disable=SC2016
+frame='
+function open_section(name, bytes) {
+    section = name; told[name] = 1
+    head = int(bytes / 4); tail = bytes - head
+    first = 1; last = 0; held = 0; gap = 0; cut_off = 0
+    print boundary " begin " name
+}
+function add(line,    size, cut) {
     if (length(line) > 4000) {
         cut = length(line) - 3900
-        left_out += cut
+        cut_off += cut
         line = substr(line, 1, 3900) " [… " cut " bytes left out …]"
     }
     size = length(line) + 1
-    if (last == 0 && size <= head) { print line; head -= size; next }
+    if (last == 0 && size <= head) { print line; head -= size; return }
     kept[++last] = line
     held += size
     while (held > tail && first < last) {
-        gap += length(kept[first]) + 1
-        held -= length(kept[first]) + 1
+        size = length(kept[first]) + 1
+        gap += size; held -= size
         delete kept[first++]
     }
 }
-END {
+function close_section(status,    i) {
+    if (section == "") return
     if (gap) print "[… " gap " bytes left out …]"
-    for (i = first; i <= last; i++) print kept[i]
-    if (status ~ /^done/) {
-        code = substr(status, 6)
-        status = code == 0 ? "ok" : code == 126 ? "denied" : code == 127 ? "absent" : "failed"
-    }
-    print ENVIRON["boundary"] " end " ENVIRON["name"] " " status " " (gap + left_out)
+    for (i = first; i <= last; i++) { print kept[i]; delete kept[i] }
+    print boundary " end " section " " status " " (gap + cut_off)
+    section = ""
+}
+function status_of(code) {
+    return code == 0 ? "ok" : code == 126 ? "denied" : code == 127 ? "absent" : "failed"
+}
+BEGIN { stop = ENVIRON["stop"]; boundary = ENVIRON["boundary"]; after = "cut" }
+{
+    at = index($0, stop)
+    if (!at) { if (section != "") add($0); next }
+    if (at > 1 && section != "") add(substr($0, 1, at - 1))
+    split(substr($0, at + length(stop) + 1), said, " ")
+    if (said[1] == "begin") open_section(said[2], said[3])
+    else if (said[1] == "end") close_section(status_of(said[2]))
+    else if (said[1] == "late") after = "late"
+}
+END {
+    close_section(after)
+    count = split(ENVIRON["names"], names, " ")
+    for (i = 1; i <= count; i++) if (!(names[i] in told)) { open_section(names[i], 0); close_section(after) }
 }'
 
-# --- filesystems -----------------------------------------------------------------------------------------------------------
+# --- facts of the kernel, which do not block -----------------------------------------------------------------------------------
 
-# Mount points that `df` can say something about, as the kernel writes them (blank is \040); of mounts on one place the last.
-list_mounts() {
-    seen=$newline
-    while read -r _ _ _ _ mount _ rest; do
-        fstype=${rest#*- }
-        case ${fstype%% *} in
-            autofs | bdev | binfmt_misc | bpf | cgroup* | configfs | cpuset | debugfs | devpts | efivarfs | erofs | fusectl) continue ;;
-            fuse.gvfsd-fuse | fuse.lxcfs | fuse.portal | hugetlbfs | iso9660 | mqueue | nfsd | nsfs | proc | pstore) continue ;;
-            ramfs | rpc_pipefs | securityfs | selinuxfs | squashfs | sysfs | tracefs) continue ;;
-        esac
-        case $mount in
-            # Container runtimes mount by the hundred there. A backslash is not understood by every printf %b.
-            /proc/* | /sys/* | /snap/* | /var/lib/docker/* | /var/lib/containers/* | /run/containerd/* | *\\134*) continue ;;
-        esac
-        case $seen in
-            *"$newline$mount$newline"*) ;;
-            *) seen="$seen$mount$newline" && printf '%s\n' "$mount" ;;
-        esac
-    done </proc/self/mountinfo
+kernel_facts() {
+    tell clock.txt 4096 clock_text
+    tell mounts.txt 65536 cat /proc/self/mounts
+    tell mountinfo.txt 65536 cat /proc/self/mountinfo
+    tell mountstats.txt 131072 cat /proc/self/mountstats
+    tell meminfo.txt 16384 cat /proc/meminfo
+    tell cgroup.txt 32768 cgroup_text
+    tell dmesg.txt 524288 dmesg_text
 }
-
-# The mounts for which a `df` of an earlier run still waits: asking again would only leave one more behind.
-waiting_df() {
-    within 1 list_processes stat,args | sed -n 's/^D[^ ]* *\(.*[ /]\)*df -Pk //p'
-}
-
-df_text() {
-    mounts=$(list_mounts)
-    waiting=$(waiting_df)
-    asked=0
-    [ -n "$mounts" ] && asked=$(printf '%s\n' "$mounts" | wc -l)
-    [ "$asked" -le "$most_mounts" ] || asked=$most_mounts
-    echo 'Filesystem 1024-blocks Used Available Capacity Mounted on'
-    ask_mounts | tell_mounts
-}
-
-ask_mounts() {
-    printf '%s\n' "$mounts" | {
-        number=0
-        while IFS= read -r mount && [ "$number" -lt "$asked" ]; do
-            number=$((number + 1))
-            ask_mount "$number" "$(printf '%b' "$mount")" </dev/null 2>/dev/null &
-        done
-        countdown "$mount_s" "$$" </dev/null 2>/dev/null &
-    }
-}
-
-# Answers in one piece, so that the answers of several cannot mix.
-ask_mount() { # NUMBER PATH
-    case "$newline$waiting$newline" in
-        *"$newline$2$newline"*) return ;;
-    esac
-    answer=$(bounded df -Pk "$2" 2>&1)
-    printf '%s %s %s\n' "$stop" "$1" "${answer#Filesystem*"$newline"}"
-}
-
-tell_mounts() {
-    answered=' '
-    count=0
-    while [ "$count" -lt "$asked" ] && IFS= read -r line; do
-        case $line in
-            "$stop late") break ;;
-            "$stop "*)
-                line=${line#"$stop "}
-                answered="$answered${line%% *} "
-                count=$((count + 1))
-                line=${line#* }
-                ;;
-        esac
-        [ -z "$line" ] || printf '%s\n' "$line"
-    done
-    printf '%s\n' "$mounts" | tell_silent
-    printf '%s\n' "$mounts" | tell_inodes
-}
-
-tell_silent() {
-    number=0
-    while IFS= read -r mount; do
-        number=$((number + 1))
-        if [ "$number" -gt "$asked" ]; then
-            [ -z "$mount" ] || printf 'not asked, too many mounts: %s\n' "$mount"
-            continue
-        fi
-        case $answered in
-            *" $number "*) ;;
-            *) printf 'df: %s: no answer within %s s\n' "$mount" "$mount_s" ;;
-        esac
-    done
-}
-
-# One `df` for all mounts that have just answered.
-tell_inodes() {
-    set --
-    number=0
-    while IFS= read -r mount; do
-        number=$((number + 1))
-        case $answered in
-            *" $number "*) set -- "$@" "$(printf '%b' "$mount")" ;;
-        esac
-    done
-    [ "$#" -eq 0 ] || within 2 bounded df -Pi "$@" | sed "/$stop_pattern/d"
-}
-
-# --- processes -------------------------------------------------------------------------------------------------------------
-
-# busybox knows neither -e nor all of the columns.
-list_processes() { # COLUMNS
-    bounded ps -eo "$1" 2>/dev/null || bounded ps -o "$1" 2>/dev/null || bounded ps -o pid,ppid,user,stat,args
-}
-
-ps_text() {
-    processes=$(within 2 list_processes pid,ppid,user:16,stat,wchan:24,etimes,args)
-    case $processes in
-        *"$stop late")
-            # User names may hang on a directory server, arguments on the process's own memory map. Numbers and names do not.
-            processes=$(within 2 list_processes pid,ppid,uid,stat,wchan:24,etimes,comm)
-            ;;
-    esac
-    # shellcheck disable=SC2016
-    printf '%s\n' "$processes" | stop=$stop awk '
-        index($0, ENVIRON["stop"]) { next }
-        NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "STAT") stat = i; if ($i == "ELAPSED") age = i }; print; next }
-        # The probe itself asks the mounts at this moment.
-        age && $age <= 15 && / df -Pk \// { next }
-        { line = substr($0, 1, 400) }
-        $stat ~ /^D/ { print line; next }
-        { rest[++count] = line }
-        END { for (i = 1; i <= count; i++) print rest[i] }'
-}
-
-# Where in the kernel each process in state D waits.
-stacks_text() {
-    [ -r /proc/1/stack ] || {
-        echo 'denied: /proc/PID/stack'
-        return 126
-    }
-    list_processes pid,stat,comm | while read -r pid stat comm; do
-        case $stat in
-            D*)
-                printf 'pid %s (%s)\n' "$pid" "$comm"
-                cat "/proc/$pid/stack" 2>/dev/null
-                ;;
-        esac
-    done
-}
-
-# --- the rest --------------------------------------------------------------------------------------------------------------
 
 # node= lies between two readings of the uptime: what these have in common is true of it.
 clock_text() {
     for _ in 1 2 3; do
         read -r before _ </proc/uptime
-        node=$(date +%s.%N)
+        node_zone=$(date '+%s.%N %z')
         read -r uptime _ </proc/uptime
         [ "$before" != "$uptime" ] || break
     done
     if [ "$before" != "$uptime" ]; then
         if [ "${before%?}" = "${uptime%?}" ]; then uptime=${uptime%?}; else uptime=${uptime%.*}; fi
     fi
+    node=${node_zone% *}
     # A `date` without nanoseconds.
     case $node in
         *[!0-9.]* | *.) node=$(date +%s) ;;
     esac
     read -r boot_id </proc/sys/kernel/random/boot_id
-    printf 'node=%s\nuptime=%s\nboot_id=%s\nzone=%s\n' "$node" "$uptime" "$boot_id" "$(date +%z)"
-}
-
-dmesg_text() {
-    bounded dmesg 2>/dev/null && return
-    has journalctl && journal=$(bounded journalctl --dmesg --boot --quiet --no-pager --lines=5000 --output=short-monotonic 2>/dev/null)
-    if [ -n "${journal:-}" ]; then
-        printf '%s\n' "$journal"
-    elif has dmesg; then
-        return 126
-    else
-        echo 'absent: dmesg'
-        return 127
-    fi
+    printf 'node=%s\nuptime=%s\nboot_id=%s\nzone=%s\n' "$node" "$uptime" "$boot_id" "${node_zone#* }"
 }
 
 # Its own line for each value, named by its path: what the job's cgroups allow and have used, then the node's own limits.
@@ -330,7 +191,7 @@ cgroup_text() {
 
 tell_values() { # FILE
     case $1 in
-        *memory.force_empty | *memory.memsw* | *memory.numa_stat | *memory.stat | *memory.pressure* | *'*'*) return ;;
+        *memory.force_empty | *memory.memsw* | *memory.numa_stat | *memory.pressure* | *'*'*) return ;;
     esac
     [ -r "$1" ] || return
     while IFS= read -r value; do
@@ -338,13 +199,48 @@ tell_values() { # FILE
     done <"$1" 2>/dev/null
 }
 
+dmesg_text() {
+    bounded dmesg 2>/dev/null && return
+    has journalctl && journal=$(bounded journalctl --dmesg --boot --quiet --no-pager --lines=5000 --output=short-monotonic 2>/dev/null)
+    if [ -n "${journal:-}" ]; then
+        printf '%s\n' "$journal"
+    elif has dmesg; then
+        return 126
+    else
+        echo 'absent: dmesg'
+        return 127
+    fi
+}
+
+# --- links, logs, versions -----------------------------------------------------------------------------------------------------
+
+system_facts() {
+    tell links.txt 65536 links_text
+    tell slurmd.log 131072 slurmd_text
+    tell versions.txt 16384 versions_text
+    tell ibstat.txt 16384 ibstat_text
+}
+
+links_text() {
+    if has ip; then
+        # busybox has no -s.
+        bounded ip -s link 2>/dev/null || bounded ip link
+    else
+        cat /proc/net/dev
+        echo 'absent: ip'
+    fi
+}
+
 slurmd_text() {
+    read -r host </proc/sys/kernel/hostname
+    host=${host%%.*}
     found=
     for file in "$(slurmd_log_of_conf)" /var/log/slurm/slurmd.log /var/log/slurm-llnl/slurmd.log /var/log/slurmd.log; do
         [ -f "$file" ] || continue
         found=$file
-        bounded tail -c 131072 "$file" 2>/dev/null | tr -d '\000'
-        [ -r "$file" ] && return
+        [ -r "$file" ] || continue
+        bounded tail -c 131072 "$file" | tr -d '\000'
+        return
     done
     [ -z "$found" ] || return 126
     has journalctl && journal=$(bounded journalctl --unit=slurmd --boot --quiet --no-pager --lines=1000 --output=short-iso 2>/dev/null)
@@ -356,26 +252,20 @@ slurmd_text() {
 }
 
 slurmd_log_of_conf() {
-    host=$(uname -n)
-    host=${host%%.*}
     for conf in "${SLURM_CONF:-}" /etc/slurm/slurm.conf /etc/slurm-llnl/slurm.conf /run/slurm/conf/slurm.conf \
         /var/spool/slurmd/conf-cache/slurm.conf /opt/slurm/etc/slurm.conf /usr/local/etc/slurm.conf; do
         [ -r "$conf" ] || continue
-        sed -n -e 's/[[:space:]]*#.*//' -e "s|%h|$host|g" -e "s|%n|${SLURMD_NODENAME:-$host}|g" \
-            -e 's/^[[:space:]]*[Ss][Ll][Uu][Rr][Mm][Dd][Ll][Oo][Gg][Ff][Ii][Ll][Ee][[:space:]]*=[[:space:]]*//p' "$conf" |
-            tail -n 1
-        return
+        exec sed -n -e 's/[[:space:]]*#.*//' -e "s|%h|$host|g" -e "s|%n|${SLURMD_NODENAME:-$host}|g" -e '/^[[:space:]]*[Ss][Ll][Uu][Rr][Mm][Dd][Ll][Oo][Gg][Ff][Ii][Ll][Ee][[:space:]]*=[[:space:]]*/{' -e 's///p' -e q -e '}' "$conf"
     done
 }
 
-links_text() {
-    if has ip; then
-        # busybox has no -s.
-        bounded ip -s link 2>/dev/null || bounded ip link
-    else
-        cat /proc/net/dev
-        echo 'absent: ip'
-    fi
+versions_text() {
+    uname -a
+    sed -n 's/^PRETTY_NAME=//p' /etc/os-release
+    if has slurmd; then bounded slurmd -V; else echo 'absent: slurmd'; fi
+    for file in /sys/module/nvidia/version /sys/module/mlx5_core/version /sys/module/lustre/version /sys/fs/lustre/version; do
+        tell_values "$file"
+    done
 }
 
 # The form of ibstatus, straight from the kernel.
@@ -393,6 +283,10 @@ ibstat_text() {
     done 2>/dev/null
 }
 
+graphics_facts() {
+    tell nvidia-smi.txt 65536 nvidia_text
+}
+
 nvidia_text() {
     has nvidia-smi || {
         echo 'absent: nvidia-smi'
@@ -401,51 +295,191 @@ nvidia_text() {
     bounded nvidia-smi && bounded nvidia-smi --query --display=ECC,PAGE_RETIREMENT,ROW_REMAPPER,PERFORMANCE,TEMPERATURE
 }
 
-versions_text() {
-    uname -a
-    sed -n 's/^PRETTY_NAME=//p' /etc/os-release
-    if has slurmd; then bounded slurmd -V; else echo 'absent: slurmd'; fi
-    for file in /sys/module/nvidia/version /sys/module/mlx5_core/version /sys/module/lustre/version /sys/fs/lustre/version; do
-        [ ! -r "$file" ] || printf '%s %s\n' "$file" "$(cat "$file")"
+# --- processes, then filesystems -----------------------------------------------------------------------------------------------
+
+process_facts() {
+    processes=$(within 2 list_processes pid,ppid,user:16,stat,wchan:24,etimes,args)
+    case $processes in
+        *"$stop late")
+            # User names may hang on a directory server, arguments on the process's own memory map. Numbers and names do not.
+            processes=$(within 1 list_processes pid,ppid,uid,stat,wchan:24,etimes,comm)
+            ;;
+    esac
+    processes=${processes%"$newline"*}
+    tell ps.txt 262144 ps_text
+    tell stacks.txt 65536 stacks_text
+    tell df.txt 65536 df_text
+}
+
+# busybox knows neither -e nor all of the columns.
+list_processes() { # COLUMNS
+    bounded ps -eo "$1" 2>/dev/null || bounded ps -o "$1" 2>/dev/null || bounded ps -o pid,ppid,user,stat,args
+}
+
+# Those in state D first.
+ps_text() {
+    # shellcheck disable=SC2016
+    printf '%s\n' "$processes" | awk '
+        NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "STAT") stat = i; if ($i == "ELAPSED") age = i }; print; next }
+        # Another probe that asks the mounts at this moment.
+        age && $age <= 15 && / df -Pk \// { next }
+        { line = substr($0, 1, 400) }
+        $stat ~ /^D/ { print line; next }
+        { rest[++count] = line }
+        END { for (i = 1; i <= count; i++) print rest[i] }'
+}
+
+# Where in the kernel each process in state D waits.
+stacks_text() {
+    [ -r /proc/1/stack ] || {
+        echo 'denied: /proc/PID/stack'
+        return 126
+    }
+    printf '%s\n' "$processes" | sed -n 's/^ *\([0-9][0-9]*\) .* D[<NLsl+]* .*/\1/p' | while read -r pid; do
+        printf 'pid %s\n' "$pid"
+        cat "/proc/$pid/stack" 2>/dev/null
     done
 }
 
-# --- the order -------------------------------------------------------------------------------------------------------------
+# A filesystem's mount is asked once, in the background, and given up after a while. Those in memory are asked together.
+df_text() {
+    # The mounts for which a `df` of an earlier run still waits: asking again would only leave one more behind.
+    waiting=$(printf '%s\n' "$processes" | sed -n 's/^.* D[<NLsl+]* .*df -Pk //p')
+    mounts=$(list_mounts)
+    echo 'Filesystem 1024-blocks Used Available Capacity Mounted on'
+    ask_mounts | tell_mounts
+}
+
+# Number, class (m: in memory) and path of the mounts that `df` can say something about, the path as the kernel writes it (blank
+# is \040); of mounts on one place the last.
+list_mounts() {
+    seen=$newline
+    number=0
+    while read -r _ _ _ _ mount _ rest; do
+        class=d
+        fstype=${rest#*- }
+        case ${fstype%% *} in
+            autofs | bdev | binfmt_misc | bpf | cgroup* | configfs | cpuset | debugfs | devpts | efivarfs | erofs | fusectl) continue ;;
+            fuse.gvfsd-fuse | fuse.lxcfs | fuse.portal | hugetlbfs | iso9660 | mqueue | nfsd | nsfs | proc | pstore) continue ;;
+            ramfs | rpc_pipefs | securityfs | selinuxfs | squashfs | sysfs | tracefs) continue ;;
+            tmpfs | devtmpfs) class=m ;;
+        esac
+        case $mount in
+            # Container runtimes mount by the hundred there. A backslash is not understood by every printf %b.
+            /proc/* | /sys/* | /snap/* | /var/lib/docker/* | /var/lib/containers/* | /run/containerd/* | *\\134*) continue ;;
+        esac
+        case $seen in
+            *"$newline$mount$newline"*) continue ;;
+        esac
+        seen="$seen$mount$newline"
+        number=$((number + 1))
+        printf '%s %s %s\n' "$number" "$class" "$mount"
+    done </proc/self/mountinfo
+}
+
+# The list in the variable of the same name, line by line, as a command's input. (A here-document would be a file under bash.)
+listed() {
+    [ -z "$mounts" ] || printf '%s\n' "$mounts"
+}
+
+plain() { # MOUNT; sets $path
+    path=$1
+    case $path in
+        *\\*) path=$(printf '%b' "$path") ;;
+    esac
+}
+
+ask_mounts() {
+    listed | {
+        set --
+        together=
+        while read -r number class mount; do
+            plain "$mount"
+            case $class in
+                m) set -- "$@" "$path" && together=$together$number, ;;
+                *) [ "$number" -gt "$most_mounts" ] || ask_mount "$number," "$path" </dev/null 2>/dev/null & ;;
+            esac
+        done
+        [ "$#" -eq 0 ] || ask_mount "$together" "$@" </dev/null 2>/dev/null &
+        countdown "$mount_s" "$$" </dev/null 2>/dev/null &
+    }
+}
+
+# Answers in one piece, so that the answers of several cannot mix.
+ask_mount() { # NUMBERS PATH…
+    numbers=$1
+    shift
+    case "$newline$waiting$newline" in
+        *"$newline$*$newline"*) return ;;
+    esac
+    answer=$(bounded df -Pk "$@" 2>&1)
+    printf '%s %s %s\n' "$stop" "$numbers" "${answer#Filesystem*"$newline"}"
+}
+
+tell_mounts() {
+    answered=,
+    open=$(listed | tell_expected)
+    while [ "$open" -gt 0 ] && IFS= read -r line; do
+        case $line in
+            "$stop late") break ;;
+            "$stop "*)
+                line=${line#"$stop "}
+                answered=$answered${line%% *}
+                open=$((open - 1))
+                line=${line#* }
+                ;;
+        esac
+        [ -z "$line" ] || printf '%s\n' "$line"
+    done
+    listed | tell_unanswered
+}
+
+tell_expected() {
+    expected=0
+    together=0
+    while read -r number class _; do
+        case $class in
+            m) together=1 ;;
+            *) [ "$number" -gt "$most_mounts" ] || expected=$((expected + 1)) ;;
+        esac
+    done
+    echo "$((expected + together))"
+}
+
+# Names the silent ones; the others are asked for their inodes, all by one `df`.
+tell_unanswered() {
+    set --
+    while read -r number class mount; do
+        case $answered in
+            *",$number,"*)
+                plain "$mount"
+                set -- "$@" "$path"
+                continue
+                ;;
+        esac
+        if [ "$number" -gt "$most_mounts" ] && [ "$class" != m ]; then
+            printf 'not asked, too many mounts: %s\n' "$mount"
+        else
+            printf 'df: %s: no answer within %s s\n' "$mount" "$mount_s"
+        fi
+    done
+    [ "$#" -eq 0 ] || within 1 bounded df -Pi "$@" | sed "/$stop_pattern/d"
+}
+
+# --- the order -----------------------------------------------------------------------------------------------------------------
 
 # Four lanes at once; each waits in its pipe until those before it have been told.
-sections() {
-    section df.txt 7 65536 df_text | {
-        section nvidia-smi.txt 4 65536 nvidia_text | {
-            {
-                section ps.txt 5 262144 ps_text
-                section stacks.txt 2 65536 stacks_text
-            } | {
-                quick_sections
+lanes() {
+    lane 8 'ps.txt stacks.txt df.txt' process_facts | {
+        lane 5 nvidia-smi.txt graphics_facts | {
+            lane 5 'links.txt slurmd.log versions.txt ibstat.txt' system_facts | {
+                lane 5 'clock.txt mounts.txt mountinfo.txt mountstats.txt meminfo.txt cgroup.txt dmesg.txt' kernel_facts
                 cat
             }
             cat
         }
         cat
     }
-}
-
-quick_sections() {
-    section clock.txt 1 4096 clock_text
-    section mounts.txt 1 65536 cat /proc/self/mounts
-    section mountinfo.txt 1 65536 cat /proc/self/mountinfo
-    section mountstats.txt 1 131072 cat /proc/self/mountstats
-    section dmesg.txt 3 524288 dmesg_text
-    section meminfo.txt 1 16384 cat /proc/meminfo
-    section cgroup.txt 1 32768 cgroup_text
-    section links.txt 2 65536 links_text
-    section ibstat.txt 2 16384 ibstat_text
-    section slurmd.log 2 131072 slurmd_text
-    section versions.txt 2 16384 versions_text
-}
-
-random_word() {
-    read -r word </proc/sys/kernel/random/uuid || word=$$-$(date +%s%N)
-    printf '%s' "$word"
 }
 
 be_humble() {
@@ -464,9 +498,9 @@ main() {
     esac
     # The folder that we were started in may lie on the dead mount.
     cd / || exit
-    began=$(hundredths)
-    boundary=$(random_word)
-    word=$(random_word)
+    read -r began _ </proc/uptime
+    read -r boundary </proc/sys/kernel/random/uuid || boundary=$$-$(date +%s%N)
+    read -r word </proc/sys/kernel/random/uuid || word=$$-$(date +%N)
     stop=stop-$word
     # Does not match itself where `ps` shows it.
     stop_pattern="stop[-]$word"
@@ -474,8 +508,9 @@ main() {
     ! has timeout || has_timeout=yes
     be_humble >/dev/null 2>&1
     printf 'denpex-probe 1 %s\n' "$boundary"
-    watch_over sections
-    took=$(($(hundredths) - began))
+    watch_over lanes
+    read -r ended _ </proc/uptime
+    took=$((${ended%.*}${ended#*.} - ${began%.*}${began#*.}))
     printf '%s complete %s.%02d\n' "$boundary" "$((took / 100))" "$((took % 100))"
 }
 

@@ -145,7 +145,10 @@ def _group(
 _STATUS: dict[str, tuple[str, str]] = {
     "ok": ("collected", "well"),
     "partial": ("partly collected", "likely"),
+    "timed-out": ("gave no more answer", "likely"),
     "unreachable": ("unreachable", "sure"),
+    "denied": ("did not let us in", "open"),
+    "not-asked": ("not asked", "open"),
     "absent": ("no evidence", "open"),
     "loose": ("loose logs, no probe", "open"),
 }

@@ -125,9 +125,10 @@ def _hosts_summary(diagnosis: Diagnosis) -> str:
         return "No host is known."
     if set(statuses) <= {"loose"}:
         return f"{counted(len(statuses), 'host')} seen in logs; no host was asked."
-    silent = sum(status in ("unreachable", "absent") for status in statuses)
+    silent = sum(status in ("unreachable", "absent", "denied", "not-asked") for status in statuses)
     full = f"{statuses.count('ok'):,} of {counted(len(statuses), 'host')} gave all evidence"
-    partly = f"{statuses.count('partial'):,} part of it" if "partial" in statuses else ""
+    part = statuses.count("partial") + statuses.count("timed-out")
+    partly = f"{part:,} part of it" if part else ""
     return ", ".join(part for part in (full, partly, f"{silent:,} none" if silent else "") if part) + "."
 
 

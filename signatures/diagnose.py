@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from collector.bundle import Bundle
+from collector.manifest import HostReport
 from signatures.actions import actions_for
 from signatures.attribute import Attribution, attribute
 from signatures.blame import BlameGraph, blame_graph
@@ -170,26 +171,39 @@ def _told(name: str, details: object) -> str:
 
 def _status(host: str, seen: Observations, findings: Sequence[str]) -> HostStatus:
     clock = seen.clocks.of(host)
-    sources = dict(sorted(seen.survey.coverage.get(host, {}).items()))
-    if "unreachable" in sources:
-        status = "unreachable"
-    elif not sources:
-        status = "absent"
-    else:
-        status = "ok" if clock.measured else "loose"
+    told = _report_of(host, seen)
+    sources = dict(told.sources) if told is not None else dict(sorted(seen.survey.coverage.get(host, {}).items()))
+    reason = (told.reason,) if told is not None and told.reason else ()
     return HostStatus(
         host=host,
-        status=status,
-        seconds=seen.survey.probe_seconds.get(host),
+        status=told.status if told is not None else _seen_status(sources, clock.measured),
+        seconds=told.seconds if told is not None else None,
         offset=clock.offset if clock.measured else None,
-        findings=tuple(dict.fromkeys(findings)),
+        findings=tuple(dict.fromkeys([*reason, *findings])),
         sources=sources,
         log_lines=seen.log_lines.get(host, 0),
     )
 
 
+def _report_of(host: str, seen: Observations) -> HostReport | None:
+    manifest = seen.survey.manifest
+    return next((report for report in manifest.hosts if report.host == host), None) if manifest is not None else None
+
+
+def _seen_status(sources: Mapping[str, str], clock_measured: bool) -> str:
+    """Of a bundle that our collector did not make: what its files show."""
+    if "unreachable" in sources:
+        return "unreachable"
+    if not sources:
+        return "absent"
+    return "ok" if clock_measured else "loose"
+
+
 def _notes(seen: Observations) -> tuple[str, ...]:
-    notes = list(seen.notes)
+    manifest = seen.survey.manifest
+    notes = [*seen.notes, *(manifest.notes if manifest is not None else ())]
+    if manifest is not None and manifest.interrupted:
+        notes.append("The collection was interrupted: what had come until then was used.")
     if not any(clock.measured for clock in seen.clocks.hosts.values()):
         notes.append("No clock offsets were measured: every host's clock is taken as right within ±1 s.")
     if seen.job.end is None and seen.clocks.reference is not None:

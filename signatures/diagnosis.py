@@ -60,7 +60,8 @@ class BlameEdge:
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """One host's evidence: `status` is `ok`, `partial`, `unreachable`, `absent` or `loose` (no collector ran).
+    """One host's evidence: `status` is `ok`, `partial`, `timed-out`, `unreachable`, `denied`, `not-asked`, `absent` or `loose` (no
+    collector ran).
 
     `offset` is its clock minus the collector's, in seconds (None: not measured); `findings` are short texts of measured
     facts (`/scratch 100 % full`); `sources` says for each kind of evidence whether it is there (`ok`, `empty`, `absent`, `cut`).

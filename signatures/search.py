@@ -32,8 +32,8 @@ LEAST_SHARE = 0.15
 """Below this share of the best score an entry is noise."""
 COMMON = frozenset(
     words_of(
-        "a an and any are as at be because but by did does for from get gets got had has have how i in into is it its me my no not of on or "
-        "so that the then there this to was we were what when where which why will with without you your"
+        "a an and any are as at be because but by did does for from get gets got had has have how i in into is it its me my no not "
+        "of on or so that the then there this to was we were what when where which why will with without you your"
     )
 )
 

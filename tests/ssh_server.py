@@ -44,7 +44,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[Server]:
+def serve(folder: Path, extra: str = "") -> Iterator[Server]:
+    """`extra` are lines for sshd_config, such as a ForceCommand."""
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     host_key, user_key, port = make_key(folder / "host"), make_key(folder / "id"), free_port()
@@ -53,7 +54,9 @@ def serve(folder: Path) -> Iterator[Server]:
     (folder / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {host_key}\nAuthorizedKeysFile {folder / 'authorized'}\nPidFile none\n"
         "StrictModes no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-        "MaxStartups 500:30:600\nMaxSessions 50\nUseDNS no\nPrintMotd no\nPrintLastLog no\nAllowTcpForwarding yes\nLogLevel QUIET\n",
+        "MaxStartups 500:30:600\nMaxSessions 50\nUseDNS no\nPrintMotd no\nPrintLastLog no\nAllowTcpForwarding yes\nLogLevel QUIET\n"
+        # bash reads ~/.bashrc below sshd when it is the first shell: on a developer's machine that may take a second.
+        f"SetEnv SHLVL=1\n{extra}\n",
         encoding="utf-8",
     )
     config = folder / "config"
