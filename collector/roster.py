@@ -29,8 +29,8 @@ TEARDOWN = Pattern(r"srun: (?:launch/slurm: _step_signal: )?(?:Terminating |Forc
 BAD_TERMINATION = Pattern(r"PID \d+ RUNNING AT (?P<host>[A-Za-z][\w.-]*)")
 SUCCESS = Pattern(
     r"(?:[Tt]raining|[Ss]imulation|[Ee]valuation|[Jj]ob|[Rr]un|Program)\b[^\n]{0,40}\b(?:finished|completed|done|ended normally)\b"
-    r"|finished, (?:0 errors, )?exit(?: code)? 0|worker group successfully finished"
-    r"|`Trainer\.fit` stopped: `max_(?:epochs|steps)=\d+` reached"
+    r"|\b(?:finished|done|exited|exit)\b[^\n]{0,20}\bexit (?:code|status):? 0\b|finished, (?:0 errors, )?exit 0"
+    r"|worker group successfully finished|`Trainer\.fit` stopped: `max_(?:epochs|steps)=\d+` reached"
     r"|Finished mdrun on rank|Normal termination of|ALL TASKS COMPLETED|Total wall time: \d"
 )
 

@@ -42,7 +42,7 @@ within() { # SECONDS COMMAND…
             printf '%s done %s\n\n' "$stop" "$?"
         } </dev/null 2>&1 &
         countdown "$within_s" "$!" </dev/null 2>/dev/null &
-    } | sed "/$stop_pattern \(done\|late\)/q"
+    } | sed -e "/$stop_pattern done/q" -e "/$stop_pattern late/q"
 }
 
 # Looks every second whether the process is still there, so that no sleeper stays behind for long. It sends no signal: a
@@ -123,7 +123,7 @@ function close_section(status,    i) {
     section = ""
 }
 function status_of(code) {
-    return code == 0 ? "ok" : code == 126 ? "denied" : code == 127 ? "absent" : "failed"
+    return code == 0 ? "ok" : code == 124 ? "late" : code == 126 ? "denied" : code == 127 ? "absent" : "failed"
 }
 BEGIN { stop = ENVIRON["stop"]; boundary = ENVIRON["boundary"]; after = "cut" }
 {
@@ -254,9 +254,10 @@ slurmd_text() {
 slurmd_log_of_conf() {
     for conf in "${SLURM_CONF:-}" /etc/slurm/slurm.conf /etc/slurm-llnl/slurm.conf /run/slurm/conf/slurm.conf \
         /var/spool/slurmd/conf-cache/slurm.conf /opt/slurm/etc/slurm.conf /usr/local/etc/slurm.conf; do
-        [ -r "$conf" ] || continue
-        exec sed -n -e 's/[[:space:]]*#.*//' -e "s|%h|$host|g" -e "s|%n|${SLURMD_NODENAME:-$host}|g" -e '/^[[:space:]]*[Ss][Ll][Uu][Rr][Mm][Dd][Ll][Oo][Gg][Ff][Ii][Ll][Ee][[:space:]]*=[[:space:]]*/{' -e 's///p' -e q -e '}' "$conf"
+        [ ! -r "$conf" ] || break
     done
+    key='^[[:space:]]*[Ss][Ll][Uu][Rr][Mm][Dd][Ll][Oo][Gg][Ff][Ii][Ll][Ee][[:space:]]*=[[:space:]]*'
+    sed -n -e 's/[[:space:]]*#.*//' -e "s|%h|$host|g" -e "s|%n|${SLURMD_NODENAME:-$host}|g" -e "s/$key//p" "$conf" 2>/dev/null
 }
 
 versions_text() {
@@ -305,7 +306,7 @@ process_facts() {
             processes=$(within 1 list_processes pid,ppid,uid,stat,wchan:24,etimes,comm)
             ;;
     esac
-    processes=${processes%"$newline"*}
+    processes=${processes%"$stop"*}
     tell ps.txt 262144 ps_text
     tell stacks.txt 65536 stacks_text
     tell df.txt 65536 df_text
@@ -318,8 +319,9 @@ list_processes() { # COLUMNS
 
 # Those in state D first.
 ps_text() {
+    [ -n "$processes" ] || return 124
     # shellcheck disable=SC2016
-    printf '%s\n' "$processes" | awk '
+    printf '%s' "$processes" | awk '
         NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "STAT") stat = i; if ($i == "ELAPSED") age = i }; print; next }
         # Another probe that asks the mounts at this moment.
         age && $age <= 15 && / df -Pk \// { next }
@@ -335,7 +337,7 @@ stacks_text() {
         echo 'denied: /proc/PID/stack'
         return 126
     }
-    printf '%s\n' "$processes" | sed -n 's/^ *\([0-9][0-9]*\) .* D[<NLsl+]* .*/\1/p' | while read -r pid; do
+    printf '%s' "$processes" | sed -n 's/^ *\([0-9][0-9]*\)  *[0-9][0-9]*  *[^ ]*  *D.*/\1/p' | while read -r pid; do
         printf 'pid %s\n' "$pid"
         cat "/proc/$pid/stack" 2>/dev/null
     done
@@ -344,7 +346,7 @@ stacks_text() {
 # A filesystem's mount is asked once, in the background, and given up after a while. Those in memory are asked together.
 df_text() {
     # The mounts for which a `df` of an earlier run still waits: asking again would only leave one more behind.
-    waiting=$(printf '%s\n' "$processes" | sed -n 's/^.* D[<NLsl+]* .*df -Pk //p')
+    waiting=$(printf '%s' "$processes" | sed -n 's/^ *[0-9][0-9]*  *[0-9][0-9]*  *[^ ]*  *D.*[ /]df -Pk //p')
     mounts=$(list_mounts)
     echo 'Filesystem 1024-blocks Used Available Capacity Mounted on'
     ask_mounts | tell_mounts

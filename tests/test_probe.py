@@ -191,7 +191,9 @@ def test_no_mount_is_asked_twice(tmp_path: Path) -> None:
 
 
 def test_a_mount_for_which_an_earlier_df_waits_is_not_asked_again(tmp_path: Path) -> None:
-    script = with_tools(tmp_path, df=f'echo "$@" >>{tmp_path}/asked; exec /bin/df "$@"', ps="echo 'STAT COMMAND'; echo 'D    df -Pk /'")
+    script = with_tools(
+        tmp_path, df=f'echo "$@" >>{tmp_path}/asked; exec /bin/df "$@"', ps="echo 'PID PPID USER STAT COMMAND'; echo '9 1 root D df -Pk /'"
+    )
     done = run(["sh"], script=script)
     assert "df: /: no answer within 3 s\n" in text(done, "df.txt")
     assert "-Pk /\n" not in (tmp_path / "asked").read_text()
