@@ -108,7 +108,10 @@ def gather(slurm: SlurmRecords, hosts: Sequence[str], options: Options, progress
         connector.close()
         missing = _not_asked(hosts, told, interrupted)
         manifest = _manifest(slurm, began, (*told, *missing), logs, folder, interrupted)
-        folder.path.joinpath("manifest.json").write_text(manifest_text(manifest), encoding="utf-8")
+        try:
+            folder.path.joinpath("manifest.json").write_text(manifest_text(manifest), encoding="utf-8")
+        except OSError as error:
+            progress.note(f"{folder.path}: {error.strerror}: what was collected has no manifest")
         progress.end()
     return Gathered(folder.path, manifest)
 

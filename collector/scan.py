@@ -239,14 +239,31 @@ def _database(patterns: Sequence[Pattern], cache: Path | None) -> hyperscan.Data
 
 
 _LONG_REPEAT = re.compile(r"\{(\d+),\d{2,}\}")
+_ESCAPE_CLASS_OR_DOT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\.(?![?*+{])")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f](?:-[^\x00-\x7f])?")
 
 
 def _relaxed(expression: str) -> str:
-    """The expression with long bounded repeats (`[^,]{0,200}`) made endless: a superset, which takes far fewer states to compile.
+    """A superset of the expression, for the engine.
 
+    Long bounded repeats (`[^,]{0,200}`) are made endless, which takes far fewer states to compile. The engine sees bytes, and a
+    character such as a typographic quote is several of them: so any one character, and a class that holds such, may be as many.
     What it matches too much is dropped when the hit is confirmed with the expression itself.
     """
-    return _LONG_REPEAT.sub(lambda match: "*" if match[1] == "0" else "+", expression)
+    bytewise = _ESCAPE_CLASS_OR_DOT.sub(lambda match: _bytewise(match[0]), expression)
+    return _LONG_REPEAT.sub(lambda match: "*" if match[1] == "0" else "+", bytewise)
+
+
+def _bytewise(part: str) -> str:
+    if part == ".":
+        return ".{1,4}"
+    if part.isascii() or part.startswith("\\"):
+        return part
+    members = _BEYOND_ASCII.sub("", part[1:-1])
+    if members.startswith("^"):
+        return f"[{members}]" if len(members) > 1 else r"[^\n]"
+    beyond = r"[\x80-\xff]{2,4}"
+    return f"(?:[{members}]|{beyond})" if members else f"(?:{beyond})"
 
 
 _LOOK_AROUND = re.compile(r"\(\?<?[=!]")
@@ -264,5 +281,5 @@ def _flags(pattern: Pattern) -> int:
 def _fingerprint(patterns: Sequence[Pattern]) -> str:
     digest = hashlib.sha256(version("hyperscan").encode())
     for pattern in patterns:
-        digest.update(f"\0{pattern.ignore_case}{pattern.expression}".encode())
+        digest.update(f"\0{pattern.ignore_case}{_relaxed(pattern.expression)}".encode())
     return digest.hexdigest()[:32]

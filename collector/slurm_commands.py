@@ -20,7 +20,7 @@ _USUAL_PATHS = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/slurm/bin", "/usr/lo
 _PASSED_ON = ("HOME", "USER", "SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "LD_LIBRARY_PATH")
 _CLUSTER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _HOSTS = re.compile(r"[A-Za-z0-9_.,\[\]-]+")
-_FIELDS = "JobID,JobIDRaw,Cluster,User,UID,Account,Partition,State,ExitCode,DerivedExitCode,Start,End,TimelimitRaw,NNodes,NTasks,AllocCPUS,NodeList"
+_FIELDS = "JobID,JobIDRaw,Cluster,User,UID,Account,Partition,State,ExitCode,DerivedExitCode,Start,End,TimelimitRaw,NNodes,NTasks,NodeList"
 """No text that a user writes is among them: a job's name may hold `|` and new lines, and could then pass for other rows."""
 _NEWER_FIELDS = "Reason,Restarts"
 _NOT_BEGUN = frozenset(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"))

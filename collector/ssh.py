@@ -153,7 +153,13 @@ class Connector:
             raise _Failed("timeout", f"no SSH greeting from port {route.port} in time")
         offered = transport.get_remote_server_key()
         _check_host_key(route, known, HostKey(offered.get_name(), offered.asbytes()))
-        refused = self._keys.authenticate(transport, route, until)
+        try:
+            refused = self._keys.authenticate(transport, route, until)
+        except (OSError, EOFError, paramiko.SSHException):
+            if time.monotonic() >= until:
+                raise
+            # It is there, and does not want us: pam_slurm_adopt refuses who has no job on the node.
+            refused = f"{route.user}@{route.address}: the host hung up during the login"
         if refused:
             raise _Failed("authentication", refused)
 

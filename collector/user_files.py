@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 _CHILD = Path(__file__).with_name("user_files_child.py")
 _ANSWER_S = 5.0
@@ -126,7 +126,9 @@ def _silent_place(path: str, dead: Sequence[str]) -> str:
     """Why the path is not asked for: the silent place that it lies in, or too many of them; empty where it may be."""
     if len(dead) >= _MOST_ABANDONED:
         return ", ".join(dead)
-    return next((place for place in dead if _lies_in(path, place)), "")
+    now = time.monotonic()
+    recent = [place for place, since in list(_silent.items()) if now - since < _SILENT_S]
+    return next((place for place in (*dead, *recent) if _lies_in(path, place)), "")
 
 
 def _lies_in(path: str, folder: str) -> bool:
@@ -145,6 +147,7 @@ def _ask_child(uid: int, parts: Sequence[_Part], answer_s: float, dead: list[str
             told = child.next(answer_s)
             if told[0].get("silent"):
                 dead.append(_dead_place(part.get("path", "/")))
+                _silent[dead[-1]] = time.monotonic()
             yield told
             if told[0].get("silent") or told[0].get("ended"):
                 return
@@ -167,6 +170,10 @@ def _mount_of(path: str) -> str:
     return max((mount for mount in mounts if _lies_in(path, mount)), key=len, default="/")
 
 
+_silent: dict[str, float] = {}
+"""Places that did not answer, and when that was: asking them again soon would only leave one more child behind."""
+_SILENT_S = 60.0
+
 _abandoned: list[subprocess.Popen[bytes]] = []
 _lock = threading.Lock()
 
@@ -188,10 +195,8 @@ class _Child:
             env={"LC_ALL": "C.UTF-8"}, cwd="/", start_new_session=True, bufsize=0,
         )  # fmt: skip
         self._held = bytearray()
-        with suppress(OSError):
-            _input(self._process).write(request)
-        with suppress(OSError):
-            _input(self._process).close()
+        # From another thread: a long request fills the pipe, and a child that is stuck in its start never empties it.
+        threading.Thread(target=_send, args=(self._process.stdin, request), name="denpex-request", daemon=True).start()
 
     def next(self, seconds: float) -> _Told:
         """The next answer, or one that says why there is none."""
@@ -235,5 +240,10 @@ class _Child:
             _abandoned.append(self._process)
 
 
-def _input(process: subprocess.Popen[bytes]) -> Any:
-    return process.stdin
+def _send(stream: IO[bytes] | None, request: bytes) -> None:
+    with suppress(OSError):
+        if stream is not None:
+            stream.write(request)
+    with suppress(OSError):
+        if stream is not None:
+            stream.close()

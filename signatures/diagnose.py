@@ -53,7 +53,7 @@ def _assembled(result: Attribution, seen: Observations, relevant: Relevant, grap
         actions=actions_for(signature, evidence, seen.job, result.initiating),
         hosts=_host_table(seen),
         blame=graph.edges,
-        reasons=_reasons(result, evidence),
+        reasons=_reasons(result, evidence, seen),
         reasoning=tuple(result.trail),
         notes=_notes(seen),
     )
@@ -133,7 +133,7 @@ def _where(initiating: Initiating | None, seen: Observations) -> str:
     return rank
 
 
-def _reasons(result: Attribution, evidence: Sequence[Event]) -> tuple[str, ...]:
+def _reasons(result: Attribution, evidence: Sequence[Event], seen: Observations) -> tuple[str, ...]:
     """The two to five sentences that carry the verdict."""
     if not result.chosen:
         return tuple(result.trail[-1:])
@@ -141,12 +141,28 @@ def _reasons(result: Attribution, evidence: Sequence[Event]) -> tuple[str, ...]:
     facts = [event for event in evidence if event.measured]
     if facts:
         reasons.append("Measured afterwards, it fits: " + "; ".join(dict.fromkeys(_measured(event) for event in facts[:4])) + ".")
+    reasons += _clock_reason(result, seen)
     skip = ("Found ", "Verdict ")
     reasons += [step for step in result.trail if not step.startswith(skip) and " is explained by " not in step]
     explained = sum(1 for step in result.trail if " is explained by " in step)
     if explained:
         reasons.append(f"{explained} other {'finding follows' if explained == 1 else 'findings follow'} from it.")
     return tuple(reasons[:6])
+
+
+_WORTH_SAYING_S = 1.0
+
+
+def _clock_reason(result: Attribution, seen: Observations) -> list[str]:
+    """By how much the initiating host's stamps mislead, where they do."""
+    host = result.initiating.host if result.initiating else None
+    offset = seen.clocks.of(host).offset
+    if host is None or not seen.clocks.of(host).measured or min(abs(offset.earliest), abs(offset.latest)) < _WORTH_SAYING_S:
+        return []
+    if offset.earliest * offset.latest < 0:
+        return []
+    direction = "ahead of" if offset.middle > 0 else "behind"
+    return [f"{host}'s clock runs {abs(offset.middle):.1f} s {direction} the collector's: its stamps were set right by that."]
 
 
 def _measured(event: Event) -> str:

@@ -87,11 +87,18 @@ def _fields(entry: Signature) -> dict[str, Iterable[str]]:
 
 def search(index: Index, vocabulary: Vocabulary, query: str, most: int = 10) -> list[Found]:
     """The entries that fit best, at most `most`; empty where no word of the query is known and no pattern matches it."""
-    asked = list(dict.fromkeys(word for word in words_of(query) if word not in COMMON))
+    asked = {word: _alike(index, word) for word in words_of(query) if word not in COMMON}
     matching = _matching(vocabulary, query)
     found = [_judged(index, entry, asked, matching.get(entry.id, {})) for entry in index.library]
     best = sorted((f for f in found if f.score > 0), key=lambda f: (-f.score, f.signature.id))
     return [f for f in best if f.score >= best[0].score * LEAST_SHARE][:most]
+
+
+def _alike(index: Index, word: str) -> list[str]:
+    """Known words that begin with this one, or that it begins with; none for short ones, which begin too much."""
+    if len(word) < 4:
+        return []
+    return [known for known in index.spread if known.startswith(word) or (len(known) > 3 and word.startswith(known))]
 
 
 def _matching(vocabulary: Vocabulary, query: str) -> dict[str, dict[str, PatternSignal]]:
@@ -105,8 +112,8 @@ def _matching(vocabulary: Vocabulary, query: str) -> dict[str, dict[str, Pattern
     return found
 
 
-def _judged(index: Index, entry: Signature, asked: Sequence[str], matching: Mapping[str, PatternSignal]) -> Found:
-    held = {word: worth for word in asked if (worth := _worth_of(index, entry.id, word))}
+def _judged(index: Index, entry: Signature, asked: Mapping[str, Sequence[str]], matching: Mapping[str, PatternSignal]) -> Found:
+    held = {word: worth for word, alike in asked.items() if (worth := _worth_of(index, entry.id, word, alike))}
     covered = len(held) / len(asked) if asked else 0.0
     score = sum(held.values()) * (0.4 + 0.6 * covered)
     by_match = max((MATCH_WORTH[signal.strength] for signal in matching.values()), default=0.0)
@@ -114,15 +121,12 @@ def _judged(index: Index, entry: Signature, asked: Sequence[str], matching: Mapp
     return Found(entry, round(score, 3), tuple(matching), tuple(held))
 
 
-def _worth_of(index: Index, entry_id: str, word: str) -> float:
-    """The word's worth to the entry, times how rare it is; a word that begins with it, or that it begins with, counts half."""
+def _worth_of(index: Index, entry_id: str, word: str, alike: Sequence[str]) -> float:
+    """The word's worth to the entry, times how rare it is; words that are only alike count half."""
     worth = index.worth[entry_id]
     if word in worth:
         return worth[word] * _rarity(index, word)
-    if len(word) < 4:
-        return 0.0
-    begun = [known for known in worth if known.startswith(word) or (len(known) > 3 and word.startswith(known))]
-    return max((worth[known] * _rarity(index, known) for known in begun), default=0.0) / 2
+    return max((worth[known] * _rarity(index, known) for known in alike if known in worth), default=0.0) / 2
 
 
 def _rarity(index: Index, word: str) -> float:

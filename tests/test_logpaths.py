@@ -173,7 +173,9 @@ def test_what_only_the_running_script_knew_is_left_open() -> None:
     assert read_script("srun -o /l/`date`.out a", {}) == (NamedOutput("step", f"/l/{UNKNOWN}"),)
 
 
-@pytest.mark.parametrize("text", ["", "\0", "srun", "srun -o", "srun -o '", 'echo "a\nsrun -o x b"', "srun --output=", "A=$A\n" * 1000, "((((", "#"])
+@pytest.mark.parametrize(
+    "text", ["", "\0", "srun", "srun -o", "srun -o '", 'echo "a\nsrun -o x b"', "srun --output=", "A=$A\n" * 1000, "((((", "#"]
+)
 def test_a_broken_script_is_no_error(text: str) -> None:
     read_script(text, {})
 

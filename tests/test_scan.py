@@ -125,3 +125,11 @@ def test_the_cache_is_used_and_a_foreign_or_broken_one_is_not(tmp_path: Path) ->
 @pytest.mark.parametrize("text", [b"", b"\n", b"\r\r\r", b"\n" * 1000])
 def test_empty_texts_have_no_hits(text: bytes) -> None:
     assert scan(text) == []
+
+
+@pytest.mark.parametrize("pattern", ["env: [‘'\"]?(?P<path>[^\\s’':]{1,80})[’']?: No such", "can.t run (?P<path>bash)", "[‘’]+(?P<path>bash)[’]"])
+def test_a_character_of_several_bytes_is_one_character(pattern: str) -> None:
+    lines = "env: ‘bash’: No such\nenv: 'bash': No such\ncan’t run bash\ncan't run bash\n"
+    hits = list(Scanner([Pattern(pattern)]).scan([lines.encode()], Tally()))
+    assert [hit.line for hit in hits] == [n for n, line in enumerate(lines.splitlines(), 1) if re.search(pattern, line)]
+    assert {hit.groups["path"] for hit in hits} == {"bash"}

@@ -88,7 +88,11 @@ def main() -> None:
         folder = Path(name)
         (folder / "stuck").mkdir()
         hang = "ForceCommand echo denpex-probe 1 0123456789abcdef; echo 0123456789abcdef begin dmesg.txt; echo half; exec sleep 600"
-        with ssh_server.serve(folder) as good, ssh_server.serve(folder / "stuck", hang) as stuck, ssh_server.broken_host(lambda _: None) as mute:
+        with (
+            ssh_server.serve(folder) as good,
+            ssh_server.serve(folder / "stuck", hang) as stuck,
+            ssh_server.broken_host(lambda _: None) as mute,
+        ):
             known = f"UserKnownHostsFile {folder}/known_hosts {folder}/stuck/known_hosts\n  IdentityFile {folder}/stuck/id"
             config = good.configured(f"Host {' '.join(hanging)}\n  Port {stuck.port}\n  {known}", f"Host {' '.join(dead)}\n  Port {mute}")
             _ours(hosts, config, probe, args.concurrency, folder / "bundle")
@@ -97,7 +101,12 @@ def main() -> None:
             ssh = f"-F {config} -o BatchMode=yes -o LogLevel=QUIET"
             many = str(args.concurrency)
             _other("clush", [clush, "-S", "-q", "-f", many, "-o", ssh, "-w", fold(healthy), "sh -s 12"], len(healthy), probe)
-            _other("pdsh", ["env", f"PDSH_SSH_ARGS={ssh} %h", "pdsh", "-R", "ssh", "-f", many, "-w", fold(healthy), "sh -s 12"], len(healthy), probe)
+            _other(
+                "pdsh",
+                ["env", f"PDSH_SSH_ARGS={ssh} %h", "pdsh", "-R", "ssh", "-f", many, "-w", fold(healthy), "sh -s 12"],
+                len(healthy),
+                probe,
+            )
 
 
 if __name__ == "__main__":

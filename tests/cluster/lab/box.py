@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from lab.layout import INSIDE, OUTSIDE
 
@@ -36,7 +35,7 @@ class Box:
 
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command, to be run inside, in the same working folder."""
-        return ["nsenter", f"--target={self.first[0]}", "--mount", "--uts", "--ipc", "--net", "--pid", "--wd=" + str(Path.cwd()), *command]
+        return ["nsenter", f"--target={self.first[0]}", "--mount", "--uts", "--ipc", "--net", "--pid", f"--wd={Path.cwd()}", *command]
 
     def run(self, *command: str, text: str | None = None, timeout_s: float = 60) -> str:
         """Its standard output. Raises CalledProcessError with what it said."""
@@ -47,16 +46,22 @@ class Box:
             raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def start(self, *command: str, log: Path, stdin: IO[bytes] | int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-        """A daemon in the foreground of a process group of its own; its output goes to a log outside."""
+    def start(self, *command: str, log: Path) -> None:
+        """A daemon, detached; its output goes to a log outside."""
         with log.open("ab") as output:
-            return subprocess.Popen(
-                self.wrap(command), stdin=stdin, stdout=output, stderr=output, env=environment(), start_new_session=True, cwd="/"
+            subprocess.run(
+                ["setsid", "--fork", *self.wrap(command)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment(),
+                cwd="/",
+                check=True,
             )
 
     def processes(self, name: str) -> list[int]:
         """Numbers, as seen from outside, of the box's processes of this name."""
-        inside = os.stat(f"/proc/{self.first[0]}/ns/pid").st_ino
+        inside = _namespace(self.first[0])
         return [pid for pid in _numbers() if _name(pid) == name and _namespace(pid) == inside]
 
     def signal(self, name: str, number: signal.Signals) -> None:
@@ -127,7 +132,7 @@ def _first_process(keeper: int) -> int:
         children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
         # `unshare` first has a helper; the one that execs is in the new process namespace.
         for child in children:
-            if _namespace(int(child)) not in (None, os.stat("/proc/self/ns/pid").st_ino) and _name(int(child)).startswith("python"):
+            if _namespace(int(child)) not in (None, _namespace(os.getpid())) and _name(int(child)).startswith("python"):
                 return int(child)
         time.sleep(0.02)
     raise RuntimeError("no namespaces could be made on this machine")
@@ -152,7 +157,7 @@ def _start_time(pid: int) -> int | None:
 
 
 def _numbers() -> list[int]:
-    return [int(entry) for entry in os.listdir("/proc") if entry.isdecimal()]
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
 
 
 def _name(pid: int) -> str:
@@ -164,6 +169,6 @@ def _name(pid: int) -> str:
 
 def _namespace(pid: int) -> int | None:
     try:
-        return os.stat(f"/proc/{pid}/ns/pid").st_ino
+        return Path(f"/proc/{pid}/ns/pid").stat().st_ino
     except OSError:
         return None

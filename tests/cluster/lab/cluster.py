@@ -208,17 +208,17 @@ class Cluster:
                 raise RuntimeError(f"{on.name} cannot be brought back; see {on.console}")
 
     def _is_tidy(self, on: Node) -> bool:
-        command = (
-            f"date -u -s @{time.time():.3f} >/dev/null; rm -f /var/lib/denpex-epilog;"
-            " find /scratch /ckpt -mindepth 1 -delete; touch /scratch/.t /ckpt/.t && rm /scratch/.t /ckpt/.t; pgrep slurmd"
-        )
+        command = "rm -f /var/lib/denpex-epilog; find /scratch /ckpt -mindepth 1 -delete; touch /scratch/.t /ckpt/.t && rm /scratch/.t /ckpt/.t; pgrep slurmd"
         if not nodes.is_running(self.box, on):
             return False
         try:
             # It may only just be booting.
             nodes.wait_until_up(on)
-            return nodes.ssh(self.box, on, f"timeout -s KILL 12 sh -c {shlex.quote(command)}", None, 15).returncode == 0
-        except (subprocess.TimeoutExpired, TimeoutError):
+            if nodes.ssh(self.box, on, f"timeout -s KILL 20 sh -c {shlex.quote(command)}", None, 25).returncode:
+                return False
+            nodes.set_clock(self.box, on, 0)
+            return True
+        except (subprocess.TimeoutExpired, TimeoutError, RuntimeError):
             return False
 
     def _wait_until_idle(self, timeout_s: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import signal
-import time
 
 from lab import nodes
 from lab.box import Box
@@ -60,22 +59,26 @@ def empty(box: Box, node: Node, path: str) -> None:
 
 
 def remount_ro(box: Box, node: Node, path: str) -> None:
-    """As after an I/O error: ext4 gives up and lets nobody write any more, open files included. Only a reboot brings it back."""
-    _run(box, node, f"mount -o remount,abort {shlex.quote(path)}; touch {shlex.quote(path)}/.probe 2>/dev/null; true")
+    """As after an I/O error: ext4 gives up and lets nobody write any more, open files included. Only a reboot brings it back.
+
+    Kernels since 6.1.125 or so leave `rw` in /proc/mounts then; where no file is open for writing, `ro` is set as well.
+    """
+    quoted = shlex.quote(path)
+    _run(box, node, f"mount -o remount,abort {quoted}; touch {quoted}/.probe 2>/dev/null; mount -o remount,ro {quoted} 2>/dev/null; true")
 
 
 def skew(box: Box, node: Node, seconds: float) -> None:
-    """Sets the node's clock to this machine's plus `seconds`, right to some tens of milliseconds."""
-    _run(box, node, f"date -u -s @{time.time() + seconds:.3f}")
+    """Sets the node's clock to this machine's plus `seconds`, right to some tens of milliseconds on an idle machine."""
+    nodes.set_clock(box, node, seconds)
 
 
 def link_down(box: Box, node: Node) -> None:
     """Its cable is pulled at the switch."""
-    box.run("ip", "link", "set", node.tap, "down")
+    box.run("ip", "link", "set", node.tap, "nomaster")
 
 
 def link_up(box: Box, node: Node) -> None:
-    box.run("ip", "link", "set", node.tap, "up")
+    box.run("ip", "link", "set", node.tap, "master", "br0")
 
 
 def kill_node(box: Box, node: Node) -> None:
@@ -86,4 +89,3 @@ def _run(box: Box, node: Node, command: str) -> None:
     done = nodes.ssh(box, node, command, None, _LONGEST_S)
     if done.returncode:
         raise RuntimeError(f"{node.name}: {command}: exit {done.returncode}: {done.stderr}")
-

@@ -36,7 +36,7 @@ mount_all() {
     mkdir -p /scratch /ckpt /home/alice /home/bob /lib/modules
     chown 2001:2001 /home/alice
     chown 2002:2002 /home/bob
-    mount -t ext4 /dev/ubda /scratch
+    mount -t ext4 -o errors=remount-ro /dev/ubda /scratch
     chmod 1777 /scratch
     ln -sfn "/usr/lib/uml/modules/$(uname -r)" "/lib/modules/$(uname -r)"
 }

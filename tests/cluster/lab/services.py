@@ -63,7 +63,7 @@ def _cover(box: Box) -> None:
 def start_network(box: Box) -> None:
     commands = [
         "link set lo up",
-        "link add br0 type bridge",
+        "link add br0 type bridge forward_delay 0",
         f"addr add {CONTROLLER_ADDRESS}/24 dev br0",
         f"addr add {STORAGE_ADDRESS}/24 dev br0",
         "link set br0 up",
