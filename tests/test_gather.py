@@ -172,9 +172,7 @@ def test_many_hosts_with_some_dead_and_some_hanging_all_end(server: Any, tmp_pat
     with ssh_server.broken_host(lambda connection: connection.sendall(b"SSH-2.0-mute\r\n")) as mute:
         config = server.configured(f"Host n30 n50\n  Port {dead}", f"Host n7 n{hanging}\n  Port {mute}")
         hosts = tuple(f"n{number}" for number in range(1, 61))
-        began = time.monotonic()
         gathered = _gather(server, _job(hosts), tmp_path, ssh_config=config, connect_s=14, concurrency=16)
-        took = time.monotonic() - began
     counts = Counter(report.status for report in gathered.manifest.hosts)
     assert counts == {"ok": 56, "unreachable": 4}
     assert [report.host for report in gathered.manifest.hosts] == list(hosts)

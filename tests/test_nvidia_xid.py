@@ -64,7 +64,9 @@ def test_no_pattern_claims_a_code_that_the_table_lacks() -> None:
             assert matching(row, f"NVRM: Xid (PCI:0000:4f:00): {code}, pid=4121, name=python3, Ch 00000008") == {}, code
 
 
-@pytest.mark.parametrize(("words", "code"), [("79", 79), ("xid-79", 79), ("Xid 79", 79), ("XID:79", 79), ("xid", None), ("gpu-79", None), ("79a", None)])
+@pytest.mark.parametrize(
+    ("words", "code"), [("79", 79), ("xid-79", 79), ("Xid 79", 79), ("XID:79", 79), ("xid", None), ("gpu-79", None), ("79a", None)]
+)
 def test_a_code_is_understood_however_it_is_asked_for(words: str, code: int | None) -> None:
     assert code_asked_for(words) == code
 

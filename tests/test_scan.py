@@ -127,7 +127,9 @@ def test_empty_texts_have_no_hits(text: bytes) -> None:
     assert scan(text) == []
 
 
-@pytest.mark.parametrize("pattern", ["env: [‘'\"]?(?P<path>[^\\s’':]{1,80})[’']?: No such", "can.t run (?P<path>bash)", "[‘’]+(?P<path>bash)[’]"])
+@pytest.mark.parametrize(
+    "pattern", ["env: [‘'\"]?(?P<path>[^\\s’':]{1,80})[’']?: No such", "can.t run (?P<path>bash)", "[‘’]+(?P<path>bash)[’]"]
+)
 def test_a_character_of_several_bytes_is_one_character(pattern: str) -> None:
     lines = "env: ‘bash’: No such\nenv: 'bash': No such\ncan’t run bash\ncan't run bash\n"
     hits = list(Scanner([Pattern(pattern)]).scan([lines.encode()], Tally()))

@@ -208,7 +208,11 @@ def test_check_of_the_whole_library_holds() -> None:
 
 @pytest.mark.parametrize(
     ("form", "name"),
-    [("loki", "denpex-loki-rules.yaml"), ("prometheus", "denpex-prometheus-rules.yaml"), ("node-problem-detector", "denpex-kernel-monitor.json")],
+    [
+        ("loki", "denpex-loki-rules.yaml"),
+        ("prometheus", "denpex-prometheus-rules.yaml"),
+        ("node-problem-detector", "denpex-kernel-monitor.json"),
+    ],
 )
 def test_export_writes_a_file_or_prints_it(form: str, name: str, tmp_path: Path) -> None:
     assert f"rules in {tmp_path / name}" in said("export", "--format", form, str(tmp_path))

@@ -150,7 +150,9 @@ def test_a_signal_that_depends_on_other_lines_is_no_kernel_rule() -> None:
 
 
 def test_text_for_templates_and_strings_keeps_what_is_written() -> None:
-    odd = replace(LIBRARY["disk-full"], answer="Run docker inspect --format '{{.State}}'.", fingerprint={"pattern": 'version `X" not', "watch": "it"})
+    odd = replace(
+        LIBRARY["disk-full"], answer="Run docker inspect --format '{{.State}}'.", fingerprint={"pattern": 'version `X" not', "watch": "it"}
+    )
     (rule,) = yaml.safe_load(export([odd], "loki", Target()).text)["groups"][0]["rules"]
     assert rule["annotations"]["description"] == "Run docker inspect --format '{{ \"{{\" }}.State}}'."
     assert '|~ "version `X\\" not" [5m]' in rule["expr"]

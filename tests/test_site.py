@@ -142,7 +142,9 @@ def test_an_entry_has_all_that_the_library_knows_of_it(pages: dict[str, str]) ->
 def test_what_an_entry_says_is_text_and_never_markup() -> None:
     hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
     entry = LIBRARY["disk-full"]
-    odd = replace(entry, title=hostile, answer=hostile, tags=("ok",), examples=tuple(replace(e, line=f"{hostile} {e.line}") for e in entry.examples))
+    odd = replace(
+        entry, title=hostile, answer=hostile, tags=("ok",), examples=tuple(replace(e, line=f"{hostile} {e.line}") for e in entry.examples)
+    )
     pages = dict(render_site(Library({**LIBRARY.signatures, "disk-full": odd})))
     for name in ("index.html", "errors.html", "tags.html", "storage/disk-full.html"):
         assert "<img" not in pages[name] and "<script>alert" not in pages[name], name
