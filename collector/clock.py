@@ -21,11 +21,15 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class HostClock:
-    """`offset` is the host's clock minus the collector's; `booted` when it booted, on the collector's clock (None: unknown)."""
+    """`offset` is the host's clock minus the collector's; `booted` when it booted, on the collector's clock (None: unknown).
+
+    `zone_s` is the host's zone in seconds east of UTC (None: not told).
+    """
 
     offset: Interval = field(default_factory=lambda: Interval(-ASSUMED_ERROR_S, ASSUMED_ERROR_S))
     booted: Interval | None = None
     measured: bool = False
+    zone_s: float | None = None
     wrong_by_s: float = 0.0
     wrong_until: float = float("inf")
 
@@ -77,7 +81,7 @@ class Clocks:
                 return None
             value = in_year_of(value, self.reference)
         if stamp.kind == "local":
-            value -= self.zone_s if shift_s is None else shift_s
+            value -= shift_s if shift_s is not None else self.zone_s if clock.zone_s is None else clock.zone_s
         offset = clock.offset_at(value)
         return Interval(value - offset.latest, value + stamp.resolution - offset.earliest)
 

@@ -27,6 +27,7 @@ from collector.stamps import read_stamp
 _SLURM_FILES = re.compile(r"^(?:job|jobs|sacct|nodes|scontrol[-_.]?(?:job|node)s?)(?:[-_.]\d+)?(?:\.txt)?$")
 _JOB_ID_IN_NAME = re.compile(r"^slurm-(\d+)(?:_\d+)?\.(?:out|err)$")
 _HOSTS_FILE = re.compile(r"^(?:etc[-_])?hosts(?:\.txt)?$")
+_ZONE = re.compile(r"\bzone=([+-]\d{4})\b")
 _NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\.txt|meminfo\.txt)$")
 
 
@@ -93,6 +94,8 @@ def survey(bundle: Bundle) -> Survey:
     zones = _zones(bundle, found) if found.manifest is None else Counter[int]()
     found.job = in_utc(job, zones)
     site_zone = zones.most_common(1)[0][0] if zones else 0
+    if found.manifest is not None and re.fullmatch(r"[+-]\d{4}", found.manifest.zone):
+        site_zone = _zone_seconds(found.manifest.zone)
     found.clocks = Clocks(host_clocks, _reference(bundle, found), float(site_zone))
     return found
 
@@ -149,7 +152,13 @@ def _host_clock(text: str) -> HostClock:
     booted = None
     if sample.boot_time is not None:
         booted = sample.boot_time.plus(-sample.offset.latest, -sample.offset.earliest)
-    return HostClock(sample.offset, booted, measured=True)
+    zone = _ZONE.search(text)
+    return HostClock(sample.offset, booted, measured=True, zone_s=float(_zone_seconds(zone[1])) if zone else None)
+
+
+def _zone_seconds(text: str) -> int:
+    """`+0100`, as `date +%z` prints it, in seconds east of UTC."""
+    return (-1 if text[0] == "-" else 1) * (int(text[1:3]) * 3600 + int(text[3:5]) * 60)
 
 
 def _read_facts(bundle: Bundle, file: BundleFile, host: str | None, found: Survey) -> None:

@@ -9,11 +9,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from collector.errors import BadInput
-from collector.gather import Options, gather, pack
 from collector.hostlist import expand
-from collector.job_id import parse_job_id
+from collector.live.gather import Options, gather, pack
+from collector.live.job_id import parse_job_id
+from collector.live.slurm_commands import SlurmRecords, ask_slurm
 from collector.manifest import Manifest
-from collector.slurm_commands import SlurmRecords, ask_slurm
 from hooks.progress import progress_for
 
 

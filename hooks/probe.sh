@@ -4,7 +4,7 @@
 # The job id (digits; else $SLURM_JOB_ID) is the only parameter. Nothing is written to any filesystem, Slurm is never asked,
 # and standard output is closed within 10 s whatever hangs.
 #
-# The stream (read by collector/probe_stream.py). B is a random word, new in each run, that no text in the stream can foresee:
+# The stream (read by collector/live/probe_stream.py). B is a random word, new in each run, that no text in the stream can foresee:
 #
 #   denpex-probe 1 B
 #   B begin NAME              one section per file of the bundle's hosts/HOST/
@@ -45,14 +45,14 @@ within() { # SECONDS COMMAND…
     } | sed -e "/$stop_pattern done/q" -e "/$stop_pattern late/q"
 }
 
-# Looks every second whether the process is still there, so that no sleeper stays behind for long. It sends no signal: a
+# Looks every two seconds whether the process is still there, so that no sleeper stays behind for long. It sends no signal: a
 # command that comes back hours later would otherwise hit whoever has the number by then. By the clock, not by counting: on an
 # overloaded node each round takes longer.
 countdown() { # SECONDS PID
     read -r up _ </proc/uptime
     until=$((${up%.*} + $1))
     while [ "${up%.*}" -lt "$until" ]; do
-        sleep 1
+        if [ $((until - ${up%.*})) -eq 1 ]; then sleep 1; else sleep 2; fi
         kill -0 "$2" || return
         read -r up _ </proc/uptime
     done
@@ -141,16 +141,31 @@ END {
     for (i = 1; i <= count; i++) if (!(names[i] in told)) { open_section(names[i], 0); close_section(after) }
 }'
 
-# --- facts of the kernel, which do not block -----------------------------------------------------------------------------------
+# --- facts of the node, the likelier to block the later --------------------------------------------------------------------
 
-kernel_facts() {
+node_facts() {
     tell clock.txt 4096 clock_text
-    tell mounts.txt 65536 cat /proc/self/mounts
-    tell mountinfo.txt 65536 cat /proc/self/mountinfo
-    tell mountstats.txt 131072 cat /proc/self/mountstats
-    tell meminfo.txt 16384 cat /proc/meminfo
+    tell_files /proc/self/mounts /proc/self/mountinfo /proc/self/mountstats /proc/meminfo
     tell cgroup.txt 32768 cgroup_text
     tell dmesg.txt 524288 dmesg_text
+    tell versions.txt 16384 versions_text
+    tell slurmd.log 131072 slurmd_text
+    tell links.txt 65536 links_text
+    tell ibstat.txt 16384 ibstat_text
+}
+
+# Whole files, by one process: on a node under load each start of a program costs.
+# shellcheck disable=SC2016
+tell_files() { # FILE…
+    stop=$stop awk '
+        FNR == 1 {
+            if (name != "") print ENVIRON["stop"] " end 0"
+            name = FILENAME
+            sub(/.*\//, "", name)
+            print ENVIRON["stop"] " begin " name ".txt 131072"
+        }
+        { print }
+        END { print ENVIRON["stop"] " end 0" }' "$@"
 }
 
 # node= lies between two readings of the uptime: what these have in common is true of it.
@@ -185,8 +200,7 @@ cgroup_text() {
     for file in /proc/sys/kernel/pid_max /proc/sys/kernel/threads-max /proc/sys/fs/file-nr /proc/loadavg; do
         tell_values "$file"
     done
-    cat /proc/cgroups 2>/dev/null
-    sed -n 's/^oom_kill /vmstat &/p' /proc/vmstat
+    sed -n -e 's/^oom_kill /vmstat &/p' -e '/^#subsys_name/p' -e '/^[a-z_]*[[:blank:]][0-9]*[[:blank:]][0-9]*[[:blank:]][01]$/p' /proc/cgroups /proc/vmstat 2>/dev/null
 }
 
 tell_values() { # FILE
@@ -200,7 +214,7 @@ tell_values() { # FILE
 }
 
 dmesg_text() {
-    bounded dmesg 2>/dev/null && return
+    dmesg 2>/dev/null && return
     has journalctl && journal=$(bounded journalctl --dmesg --boot --quiet --no-pager --lines=5000 --output=short-monotonic 2>/dev/null)
     if [ -n "${journal:-}" ]; then
         printf '%s\n' "$journal"
@@ -212,19 +226,10 @@ dmesg_text() {
     fi
 }
 
-# --- links, logs, versions -----------------------------------------------------------------------------------------------------
-
-system_facts() {
-    tell links.txt 65536 links_text
-    tell slurmd.log 131072 slurmd_text
-    tell versions.txt 16384 versions_text
-    tell ibstat.txt 16384 ibstat_text
-}
-
 links_text() {
     if has ip; then
         # busybox has no -s.
-        bounded ip -s link 2>/dev/null || bounded ip link
+        ip -s link 2>/dev/null || ip link
     else
         cat /proc/net/dev
         echo 'absent: ip'
@@ -239,7 +244,7 @@ slurmd_text() {
         [ -f "$file" ] || continue
         found=$file
         [ -r "$file" ] || continue
-        bounded tail -c 131072 "$file" | tr -d '\000'
+        bounded tail -c 131072 "$file"
         return
     done
     [ -z "$found" ] || return 126
@@ -261,10 +266,11 @@ slurmd_log_of_conf() {
 }
 
 versions_text() {
-    uname -a
-    sed -n 's/^PRETTY_NAME=//p' /etc/os-release
+    while IFS='=' read -r key value; do
+        [ "$key" != PRETTY_NAME ] || printf '%s\n' "$value"
+    done </etc/os-release
     if has slurmd; then bounded slurmd -V; else echo 'absent: slurmd'; fi
-    for file in /sys/module/nvidia/version /sys/module/mlx5_core/version /sys/module/lustre/version /sys/fs/lustre/version; do
+    for file in /proc/version /sys/module/nvidia/version /sys/module/mlx5_core/version /sys/module/lustre/version /sys/fs/lustre/version; do
         tell_values "$file"
     done
 }
@@ -284,15 +290,19 @@ ibstat_text() {
     done 2>/dev/null
 }
 
+graphics_lane() {
+    if has nvidia-smi; then
+        lane 5 nvidia-smi.txt graphics_facts
+    else
+        printf '%s begin nvidia-smi.txt\nabsent: nvidia-smi\n%s end nvidia-smi.txt absent 0\n' "$boundary" "$boundary"
+    fi
+}
+
 graphics_facts() {
     tell nvidia-smi.txt 65536 nvidia_text
 }
 
 nvidia_text() {
-    has nvidia-smi || {
-        echo 'absent: nvidia-smi'
-        return 127
-    }
     bounded nvidia-smi && bounded nvidia-smi --query --display=ECC,PAGE_RETIREMENT,ROW_REMAPPER,PERFORMANCE,TEMPERATURE
 }
 
@@ -337,6 +347,10 @@ stacks_text() {
         echo 'denied: /proc/PID/stack'
         return 126
     }
+    case $processes in
+        *' D'*) ;;
+        *) return 0 ;;
+    esac
     printf '%s' "$processes" | sed -n 's/^ *\([0-9][0-9]*\)  *[0-9][0-9]*  *[^ ]*  *D.*/\1/p' | while read -r pid; do
         printf 'pid %s\n' "$pid"
         cat "/proc/$pid/stack" 2>/dev/null
@@ -346,17 +360,24 @@ stacks_text() {
 # A filesystem's mount is asked once, in the background, and given up after a while. Those in memory are asked together.
 df_text() {
     # The mounts for which a `df` of an earlier run still waits: asking again would only leave one more behind.
-    waiting=$(printf '%s' "$processes" | sed -n 's/^ *[0-9][0-9]*  *[0-9][0-9]*  *[^ ]*  *D.*[ /]df -Pk //p')
+    waiting=
+    case $processes in
+        *'df -Pk /'*) waiting=$(printf '%s' "$processes" | sed -n 's/^ *[0-9][0-9]*  *[0-9][0-9]*  *[^ ]*  *D.*[ /]df -Pk //p') ;;
+    esac
     mounts=$(list_mounts)
+    answers=${mounts##*"$newline"}
+    mounts=${mounts%"$newline"*}
     echo 'Filesystem 1024-blocks Used Available Capacity Mounted on'
     ask_mounts | tell_mounts
 }
 
 # Number, class (m: in memory) and path of the mounts that `df` can say something about, the path as the kernel writes it (blank
-# is \040); of mounts on one place the last.
+# is \040); of mounts on one place the last. At the end a line with how many answers to expect.
 list_mounts() {
     seen=$newline
     number=0
+    one=0
+    several=0
     while read -r _ _ _ _ mount _ rest; do
         class=d
         fstype=${rest#*- }
@@ -376,12 +397,17 @@ list_mounts() {
         seen="$seen$mount$newline"
         number=$((number + 1))
         printf '%s %s %s\n' "$number" "$class" "$mount"
+        case $class in
+            m) several=1 ;;
+            *) [ "$number" -gt "$most_mounts" ] || one=$((one + 1)) ;;
+        esac
     done </proc/self/mountinfo
+    printf '%s\n' "$((one + several))"
 }
 
 # The list in the variable of the same name, line by line, as a command's input. (A here-document would be a file under bash.)
 listed() {
-    [ -z "$mounts" ] || printf '%s\n' "$mounts"
+    [ "$answers" = 0 ] || printf '%s\n' "$mounts"
 }
 
 plain() { # MOUNT; sets $path
@@ -420,32 +446,19 @@ ask_mount() { # NUMBERS PATH…
 
 tell_mounts() {
     answered=,
-    open=$(listed | tell_expected)
-    while [ "$open" -gt 0 ] && IFS= read -r line; do
+    while [ "$answers" -gt 0 ] && IFS= read -r line; do
         case $line in
             "$stop late") break ;;
             "$stop "*)
                 line=${line#"$stop "}
                 answered=$answered${line%% *}
-                open=$((open - 1))
+                answers=$((answers - 1))
                 line=${line#* }
                 ;;
         esac
         [ -z "$line" ] || printf '%s\n' "$line"
     done
     listed | tell_unanswered
-}
-
-tell_expected() {
-    expected=0
-    together=0
-    while read -r number class _; do
-        case $class in
-            m) together=1 ;;
-            *) [ "$number" -gt "$most_mounts" ] || expected=$((expected + 1)) ;;
-        esac
-    done
-    echo "$((expected + together))"
 }
 
 # Names the silent ones; the others are asked for their inodes, all by one `df`.
@@ -465,24 +478,23 @@ tell_unanswered() {
             printf 'df: %s: no answer within %s s\n' "$mount" "$mount_s"
         fi
     done
-    [ "$#" -eq 0 ] || within 1 bounded df -Pi "$@" | sed "/$stop_pattern/d"
+    [ "$#" -eq 0 ] || bounded df -Pi "$@" 2>/dev/null
 }
 
 # --- the order -----------------------------------------------------------------------------------------------------------------
 
-# Four lanes at once; each waits in its pipe until those before it have been told.
+# Lanes run at once; each waits in its pipe until those before it have been told.
 lanes() {
-    lane 8 'ps.txt stacks.txt df.txt' process_facts | {
-        lane 5 nvidia-smi.txt graphics_facts | {
-            lane 5 'links.txt slurmd.log versions.txt ibstat.txt' system_facts | {
-                lane 5 'clock.txt mounts.txt mountinfo.txt mountstats.txt meminfo.txt cgroup.txt dmesg.txt' kernel_facts
-                cat
-            }
+    lane 7 'ps.txt stacks.txt df.txt' process_facts | {
+        graphics_lane | {
+            lane 7 "$node_sections" node_facts
             cat
         }
         cat
     }
 }
+
+node_sections='clock.txt mounts.txt mountinfo.txt mountstats.txt meminfo.txt cgroup.txt dmesg.txt versions.txt slurmd.log links.txt ibstat.txt'
 
 be_humble() {
     renice -n 10 -p "$$"

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from collector.gather import Progress
+from collector.live.gather import Progress
 from collector.manifest import HostReport
 
 _LINE_S = 10.0

@@ -109,9 +109,7 @@ def _row_view(event: Event, day: str | None) -> EventView:
     return replace(event_view(event, day), before=(), text=cut(event.text, _ROW_LETTERS), after=())
 
 
-def event_groups(
-    events: Iterable[Event], titles: Mapping[str, str], day: str | None, in_full: int, as_rows: int
-) -> tuple[EventGroup, ...]:
+def event_groups(events: Iterable[Event], titles: Mapping[str, str], day: str | None, in_full: int, as_rows: int) -> tuple[EventGroup, ...]:
     """One group per signature, in the order in which the events come; two dozen at most."""
     groups: dict[str, list[Event]] = {}
     for event in events:
@@ -122,9 +120,7 @@ def event_groups(
     )
 
 
-def _group(
-    signature: str, title: str, events: Sequence[Event], day: str | None, in_full: int, as_rows: int
-) -> EventGroup:
+def _group(signature: str, title: str, events: Sequence[Event], day: str | None, in_full: int, as_rows: int) -> EventGroup:
     hosts = list(dict.fromkeys(event.host for event in events if event.host))
     ranks = {event.rank for event in events if event.rank is not None}
     lines = sum(event.count for event in events)
@@ -203,9 +199,7 @@ def _remark(hosts: Sequence[HostStatus], began: Initiating) -> str:
     return counted(len(hosts), "host") if len(hosts) > 1 else ""
 
 
-def _lines_of(
-    hosts: Sequence[HostStatus], evidence: Mapping[str | None, int], collateral: Mapping[str | None, int]
-) -> str:
+def _lines_of(hosts: Sequence[HostStatus], evidence: Mapping[str | None, int], collateral: Mapping[str | None, int]) -> str:
     """`2 lines of evidence, 14 collateral`."""
     supporting = sum(evidence[host.host] for host in hosts)
     following = sum(collateral[host.host] for host in hosts)

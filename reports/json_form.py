@@ -26,16 +26,10 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "initiating": _initiating(safe.initiating),
         "evidence": _events(safe.evidence),
         "collateral": _events(safe.collateral),
-        "alternatives": [
-            {"cause": found.cause, "host": found.host, "why_not": found.why_not}
-            for found in safe.alternatives
-        ],
+        "alternatives": [{"cause": found.cause, "host": found.host, "why_not": found.why_not} for found in safe.alternatives],
         "missing": [{"fact": missing.fact, "how": missing.how} for missing in safe.missing],
         "actions": _actions(safe.actions),
-        "collection": [
-            {"host": host.host, "status": host.status, "seconds": _rounded(host.seconds)}
-            for host in safe.hosts
-        ],
+        "collection": [{"host": host.host, "status": host.status, "seconds": _rounded(host.seconds)} for host in safe.hosts],
     }
 
 

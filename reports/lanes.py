@@ -140,9 +140,7 @@ def _edges(diagnosis: Diagnosis) -> Iterable[BlameEdge]:
             yield BlameEdge(lane_key(event.host, event.rank), server, event)
 
 
-def _link(
-    edges: Sequence[BlameEdge], ends: tuple[float, float], aim: tuple[float | None, float], scale: Scale
-) -> Link:
+def _link(edges: Sequence[BlameEdge], ends: tuple[float, float], aim: tuple[float | None, float], scale: Scale) -> Link:
     (y1, y2), first = ends, edges[0]
     assert first.event.at is not None
     x1 = scale.x(first.event.at.middle)

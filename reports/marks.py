@@ -76,9 +76,7 @@ def _dots(events: Iterable[Event], kind: Kind) -> Iterator[Dot]:
             yield Dot(kind, key, event.at, event.signature, title, event.count)
 
 
-def marks_of(
-    dots: Sequence[Dot], at_y: Mapping[str, float], scale: Scale, room: tuple[float, float]
-) -> tuple[Mark, ...]:
+def marks_of(dots: Sequence[Dot], at_y: Mapping[str, float], scale: Scale, room: tuple[float, float]) -> tuple[Mark, ...]:
     """The dots as marks in their lanes, the initiating one on top; labels stay between the edges of `room`."""
     by_lane: dict[float, list[Dot]] = {}
     for dot in _without_repetition(dots, scale):

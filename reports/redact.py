@@ -25,9 +25,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (
 _TOKEN = re.compile("|".join(f"(?:{_START}{pattern})" for _, pattern in _TOKENS))
 _TOKEN_KINDS = tuple((kind, re.compile(_START + pattern)) for kind, pattern in _TOKENS)
 
-_CUT_TOKEN = re.compile(
-    _START + r"(?:AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox|AIza|eyJ|nvapi-)[\w.-]*\Z"
-)
+_CUT_TOKEN = re.compile(_START + r"(?:AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox|AIza|eyJ|nvapi-)[\w.-]*\Z")
 _CUT_AT = 2000
 """Lines were cut here when they were read, perhaps in the middle of a token."""
 
@@ -38,9 +36,7 @@ _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{40,}")
 
 _URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@'\"]*):([^\s/'\"]+)@(?!sha(?:256|512):)")
 _URL_TOKEN = re.compile(r"(?<=://)[\w-]{20,}@")
-_URL_SIGNATURE = re.compile(
-    r"([?&](?:X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|sig)=)([^\s&'\"]+)", re.I
-)
+_URL_SIGNATURE = re.compile(r"([?&](?:X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|sig)=)([^\s&'\"]+)", re.I)
 _HEADER = re.compile(
     r"(\b(?:proxy-)?authorization\\?['\"]?\s*[:=]\s*\\?['\"]?(?:(?:bearer|basic|token|digest|negotiate)\s+)?)"
     r"([^\s'\"\\,}]+)",
@@ -61,12 +57,8 @@ _QUOTED = (
     r"(?P<close>(?P=open)|(?=\n|\Z))"  # a line that was cut never closes
 )
 _BARE = r"(?P<bare>[^\s&'\"<>\\]+)"
-_ASSIGNED = re.compile(
-    rf"(?P<lead>{_NAME}(?:\\?['\"])?(?P<by>\s*(?::=|=>|[:=])\s*)[bru]?)(?:{_QUOTED}|{_BARE})", re.I
-)
-_OPTION = re.compile(
-    rf"(?P<lead>(?<![\w-])--?(?P<name>[\w-]*{_SECRET})(?P<by>['\"]?,?\s+))(?:{_QUOTED}|(?!-){_BARE})", re.I
-)
+_ASSIGNED = re.compile(rf"(?P<lead>{_NAME}(?:\\?['\"])?(?P<by>\s*(?::=|=>|[:=])\s*)[bru]?)(?:{_QUOTED}|{_BARE})", re.I)
+_OPTION = re.compile(rf"(?P<lead>(?<![\w-])--?(?P<name>[\w-]*{_SECRET})(?P<by>['\"]?,?\s+))(?:{_QUOTED}|(?!-){_BARE})", re.I)
 _MODEL_TOKEN = re.compile(
     r"(?:^|[_.-])(?:pad|eos|bos|unk|cls|sep|mask|special|image|audio|video|stop|start|end|begin|first|last|next|prev|num|per|"
     r"max|min|cur|current|unexpected|invalid|new|special|decoder|prompt|fim|eot|eod|bad|added|extra)[_-]?token$",

@@ -66,9 +66,7 @@ def explain(diagnosis: Diagnosis, width: int = _WIDTH) -> str:
     safe, _ = safe_diagnosis(diagnosis)
     steps = safe.reasoning or ("No step was recorded.",)
     digits = len(str(len(steps)))
-    numbered = [
-        Paragraph(step, lead=f"{number:>{digits}}. ", indent=digits + 2) for number, step in enumerate(steps, start=1)
-    ]
+    numbered = [Paragraph(step, lead=f"{number:>{digits}}. ", indent=digits + 2) for number, step in enumerate(steps, start=1)]
     rows = _rows([Paragraph(sentence(safe.headline), "bold"), Paragraph(""), *numbered], width)
     return "".join(f"{row.plain.rstrip()}\n" for row in rows)
 

@@ -129,9 +129,7 @@ def _with_end(windows: list[tuple[float, float]], end: float | None) -> list[tup
     return windows
 
 
-def _laid_out(
-    windows: Sequence[tuple[float, float]], began: float, left: float, right: float
-) -> tuple[Segment, ...]:
+def _laid_out(windows: Sequence[tuple[float, float]], began: float, left: float, right: float) -> tuple[Segment, ...]:
     """Half as much room again for the stretch in which it began."""
     weights = [1.5 if low <= began <= high else 1.0 for low, high in windows]
     room = right - left - _BREAK_WIDTH * (len(windows) - 1)

@@ -36,9 +36,7 @@ class Action:
 _BADGES: dict[Verdict, Badge] = {
     "established": Badge("Established", "The evidence leaves no other reading.", "sure"),
     "likely": Badge("Likely", "The evidence points here, but does not exclude everything else.", "likely"),
-    "not-established": Badge(
-        "Not established", "The evidence does not settle it, and nobody is named on a guess.", "open"
-    ),
+    "not-established": Badge("Not established", "The evidence does not settle it, and nobody is named on a guess.", "open"),
     "no-failure": Badge("No failure", "Nothing that was collected shows a failure.", "well"),
 }
 

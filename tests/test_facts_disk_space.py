@@ -1,7 +1,5 @@
 """Every form of `df`, with the values that it must give."""
 
-
-
 from __future__ import annotations
 
 import pytest
@@ -218,9 +216,7 @@ def test_any_text_is_read(text: str) -> None:
     disk_space_facts(text)
 
 
-_WORDS = st.sampled_from(
-    ["Filesystem", "df:", "/a", "100%", "-", "1.5T", "0", "x", "Killed", "Inodes", ":", "%"]
-)
+_WORDS = st.sampled_from(["Filesystem", "df:", "/a", "100%", "-", "1.5T", "0", "x", "Killed", "Inodes", ":", "%"])
 
 
 @given(st.lists(st.lists(_WORDS, max_size=9).map(" ".join), max_size=6).map("\n".join))

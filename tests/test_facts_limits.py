@@ -1,7 +1,5 @@
 """cgroup limits, the table of cgroups, and the quota of several filesystems."""
 
-
-
 from __future__ import annotations
 
 import pytest
@@ -128,9 +126,7 @@ def test_any_text_is_read(text: str) -> None:
     quota_facts(text)
 
 
-_WORDS = st.sampled_from(
-    ["/a", "0", "50G*", "-", "6days", "none", "[7]", "USR", "|", "||", "x|1||", "1.5T", "limit"]
-)
+_WORDS = st.sampled_from(["/a", "0", "50G*", "-", "6days", "none", "[7]", "USR", "|", "||", "x|1||", "1.5T", "limit"])
 
 
 @given(st.lists(st.lists(_WORDS, max_size=12).map(" ".join), max_size=4).map("\n".join))

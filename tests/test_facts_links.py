@@ -1,7 +1,5 @@
 """Interfaces of `ip link` and ports of `ibstat` and its relatives."""
 
-
-
 from __future__ import annotations
 
 import pytest

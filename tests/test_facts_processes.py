@@ -1,7 +1,5 @@
 """`ps` in its many column sets."""
 
-
-
 from __future__ import annotations
 
 import pytest

@@ -136,9 +136,7 @@ _DETAILS = {
     "step-state": {"state", "reason", "exit", "signal"},
 }
 
-_PIECES = st.sampled_from(
-    [text for text, _ in CONTENTS] + ["D 1 x\n", "0 0 0 100% /a\n", "df: /x: EIO\n", "  9\n"]
-)
+_PIECES = st.sampled_from([text for text, _ in CONTENTS] + ["D 1 x\n", "0 0 0 100% /a\n", "df: /x: EIO\n", "  9\n"])
 
 
 @given(st.lists(st.one_of(_PIECES, st.text()), max_size=6).map("".join))

@@ -23,20 +23,20 @@ from typing import Any
 import pytest
 
 from collector.bundle import open_bundle
-from collector.bundle_folder import BundleFolder, log_name, new_folder, pack
-from collector.controller_log import window_of
 from collector.errors import BadInput
 from collector.facts.clock import read_clock
-from collector.gather import Gathered, Options, gather
 from collector.job import JobFacts
-from collector.local_logs import wait_until_quiet
+from collector.live.bundle_folder import BundleFolder, log_name, new_folder, pack
+from collector.live.controller_log import window_of
+from collector.live.gather import Gathered, Options, gather
+from collector.live.local_logs import wait_until_quiet
+from collector.live.remote_files import find_remote_files, read_remote_files
+from collector.live.slurm_commands import SlurmRecords
+from collector.live.ssh import Connector
+from collector.live.ssh_session import Connection
+from collector.live.user_files import Caps, Found, Search, UserFile
 from collector.manifest import HostReport, LogReport, Manifest, manifest_text, read_manifest
-from collector.remote_files import find_remote_files, read_remote_files
-from collector.slurm_commands import SlurmRecords
-from collector.ssh import Connector
-from collector.ssh_session import Connection
 from collector.survey import survey
-from collector.user_files import Caps, Found, Search, UserFile
 from hooks.progress import Live, Plain, Quiet, progress_for
 
 _spec = importlib.util.spec_from_file_location("ssh_server", Path(__file__).with_name("ssh_server.py"))
@@ -236,8 +236,8 @@ def test_logs_that_only_a_node_sees_are_read_there_as_the_user(
     server: Any, tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This machine is the node as well, so it is made to look as if it saw nothing."""
-    monkeypatch.setattr("collector.local_logs.read_files", lambda uid, paths, caps: iter([_absent(path) for path in paths]))
-    monkeypatch.setattr("collector.local_logs.find_files", lambda uid, searches: iter([_nothing(one.root) for one in searches]))
+    monkeypatch.setattr("collector.live.local_logs.read_files", lambda uid, paths, caps: iter([_absent(path) for path in paths]))
+    monkeypatch.setattr("collector.live.local_logs.find_files", lambda uid, searches: iter([_nothing(one.root) for one in searches]))
     for name in ("out.txt", "r.0.log", "r.1.log", "e.n2"):
         (open_folder / name).write_text(f"{name} of the job\n", encoding="utf-8")
     script = f"srun -o {open_folder}/r.%t.log -e {open_folder}/e.%N ./a\n"

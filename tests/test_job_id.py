@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.errors import BadInput
-from collector.job_id import JobId, parse_job_id
+from collector.live.job_id import JobId, parse_job_id
 
 
 @pytest.mark.parametrize(

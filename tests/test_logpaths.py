@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from collector.batch_script import UNKNOWN, NamedOutput, read_script
 from collector.job import JobFacts, StepFacts
-from collector.logpaths import LogPath, Values, expand_pattern, is_wanted, log_paths, of_found
+from collector.live.batch_script import UNKNOWN, NamedOutput, read_script
+from collector.live.logpaths import LogPath, Values, expand_pattern, is_wanted, log_paths, of_found
 
 _VALUES = Values(128, 120, 13, step=0, task=3, node=1, host="n2", user="alice", name="pre train", restarts=2)
 _JOB = JobFacts(

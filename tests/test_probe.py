@@ -23,7 +23,7 @@ from collector.facts.links import read_links
 from collector.facts.memory import read_meminfo
 from collector.facts.mounts import read_mounts
 from collector.facts.processes import read_ps
-from collector.probe_stream import NOTES, ProbeStream, read_stream, split
+from collector.live.probe_stream import NOTES, ProbeStream, read_stream, split
 
 PROBE = Path(__file__).resolve().parent.parent / "hooks" / "probe.sh"
 SHELLS = {"dash": ["dash"], "bash": ["bash", "--posix"], "busybox": ["busybox", "ash"]}
@@ -72,7 +72,7 @@ def with_tools(folder: Path, **tools: str) -> str:
         path.chmod(0o755)
     # Debian's busybox runs its own tools whatever PATH says, hence the whole paths.
     names = "|".join(name.replace("_", "-") for name in tools)
-    script = re.sub(rf"(bounded |\$\(|  )({names})(?= |\))", rf"\1{folder}/\2", PROBE.read_text())
+    script = re.sub(rf"(bounded |\$\(|  |\|\| )({names})(?= |\))", rf"\1{folder}/\2", PROBE.read_text())
     return script.replace("\nPATH=/usr/sbin:", f"\nPATH={folder}:/usr/sbin:", 1)
 
 

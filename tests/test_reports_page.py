@@ -42,7 +42,10 @@ def test_durations(seconds: float, shown: str) -> None:
     assert duration_text(seconds) == shown
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(0.0004, "<1 ms"), (0.0021, "3 ms"), (0.25, "0.3 s"), (9.96, "10 s"), (89, "89 s"), (300, "5 min"), (7300, "3 h"), (1e6, "12 d")])
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.0004, "<1 ms"), (0.0021, "3 ms"), (0.25, "0.3 s"), (9.96, "10 s"), (89, "89 s"), (300, "5 min"), (7300, "3 h"), (1e6, "12 d")],
+)
 def test_errors(seconds: float, shown: str) -> None:
     assert error_text(seconds) == shown
 
@@ -106,9 +109,7 @@ def test_provenance_leads_back_to_the_line(samples: ModuleType) -> None:
         ("no-failure", "cluster", "Neither"),
     ],
 )
-def test_whose_fault_it_was_is_said_as_surely_as_it_is_known(
-    samples: ModuleType, verdict: str, side: str, begins: str
-) -> None:
+def test_whose_fault_it_was_is_said_as_surely_as_it_is_known(samples: ModuleType, verdict: str, side: str, begins: str) -> None:
     entry = samples.entry("disk-full", "Full", "storage", side)
     assert whose_fault(replace(samples.host_cause(), verdict=verdict), entry).startswith(begins)
 

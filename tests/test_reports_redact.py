@@ -55,7 +55,7 @@ SECRETS = [
     (f"python x.py --api-key={PLAIN}", PLAIN),
     (f"python x.py --hub-token '{PLAIN}'", PLAIN),
     (f"CalledProcessError: ['get', '--access-key', '{PLAIN}']", PLAIN),
-    (f"declare -x NGC_CLI_API_KEY=\"{PLAIN}\"", PLAIN),
+    (f'declare -x NGC_CLI_API_KEY="{PLAIN}"', PLAIN),
     (f"credentials: {PLAIN}", PLAIN),
     (f"https://x.example/?access_token={PLAIN}&page=2", PLAIN),
 ]

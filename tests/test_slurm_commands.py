@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.command import run
 from collector.errors import BadInput
-from collector.job_id import JobId, parse_job_id
-from collector.slurm_commands import SlurmRecords, ask_slurm, job_facts
+from collector.live.command import run
+from collector.live.job_id import JobId, parse_job_id
+from collector.live.slurm_commands import SlurmRecords, ask_slurm, job_facts
 
 _JOB = (
     "JobId=12 JobName=train me UserId=root(0) UserId=alice(2001) GroupId=alice(2001) MCS_label=N/A Priority=1 JobState=FAILED"
@@ -139,7 +139,7 @@ def test_what_slurm_cannot_tell_is_one_clear_error(slurm: Path, scontrol: str, s
 
 
 def test_a_machine_without_slurm_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("collector.slurm_commands._USUAL_PATHS", ())
+    monkeypatch.setattr("collector.live.slurm_commands._USUAL_PATHS", ())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BadInput, match="scontrol: command not found") as refused:
         ask_slurm(JobId(12))

@@ -1,7 +1,5 @@
 """scontrol and sacct, of several versions and in all their forms, with the facts that they must give."""
 
-
-
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -217,9 +215,7 @@ def test_a_job_cannot_be_named_into_another_users(name: str) -> None:
     assert in_new_lines.uid is None
 
 
-@pytest.mark.parametrize(
-    "text", ["", "slurm_load_jobs error: Invalid job id specified\n", "No jobs in the system\n"]
-)
+@pytest.mark.parametrize("text", ["", "slurm_load_jobs error: Invalid job id specified\n", "No jobs in the system\n"])
 def test_no_job_is_no_error(text: str) -> None:
     assert read_scontrol_job(text) == JobFacts()
     assert read_sacct(text) == JobFacts()
@@ -457,9 +453,7 @@ def test_durations(text: str, seconds: float | None) -> None:
     assert duration_of(text) == seconds
 
 
-@pytest.mark.parametrize(
-    "text", ["Unknown", "None", "N/A", "", "2026-13-41T00:00:00", "0001-01-01T00:00:00+14:00x"]
-)
+@pytest.mark.parametrize("text", ["Unknown", "None", "N/A", "", "2026-13-41T00:00:00", "0001-01-01T00:00:00+14:00x"])
 def test_no_moment(text: str) -> None:
     assert seconds_of(text) is None
 
@@ -480,11 +474,7 @@ def test_moments_are_read_back(seconds: int) -> None:
     assert seconds_of(printed) == seconds
 
 
-@given(
-    st.text(
-        st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="|"), min_size=1, max_size=20
-    )
-)
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="|"), min_size=1, max_size=20))
 def test_a_job_may_have_any_name(name: str) -> None:
     job = read_sacct(f"JobID|JobName|State\n12|{name}|FAILED\n")
     assert job.state == "FAILED"

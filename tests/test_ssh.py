@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from collector.errors import BadInput
-from collector.known_hosts import HostKey, read_known_hosts
-from collector.ssh import Connector, Unreachable
-from collector.ssh_config import Routes, split_jump
-from collector.ssh_session import Connection
-from collector.watchdog import WATCHDOG, bounded
+from collector.live.known_hosts import HostKey, read_known_hosts
+from collector.live.ssh import Connector, Unreachable
+from collector.live.ssh_config import Routes, split_jump
+from collector.live.ssh_session import Connection
+from collector.live.watchdog import WATCHDOG, bounded
 
 _spec = importlib.util.spec_from_file_location("ssh_server", Path(__file__).with_name("ssh_server.py"))
 assert _spec and _spec.loader

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from collector import user_files
-from collector.user_files import Caps, Search, find_files, home_of, read_file, read_files
+from collector.live import user_files
+from collector.live.user_files import Caps, Search, find_files, home_of, read_file, read_files
 
 _NOBODY = 65534
 _needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: becomes another user")

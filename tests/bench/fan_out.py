@@ -23,10 +23,10 @@ from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from collector.gather import Options, gather
 from collector.hostlist import fold
 from collector.job import JobFacts
-from collector.slurm_commands import SlurmRecords
+from collector.live.gather import Options, gather
+from collector.live.slurm_commands import SlurmRecords
 from hooks.collect import probe_text
 from hooks.progress import Quiet
 

@@ -11,8 +11,8 @@ from itertools import product
 from pathlib import PurePosixPath
 from typing import Literal
 
-from collector.batch_script import UNKNOWN, NamedOutput, read_script
 from collector.job import JobFacts
+from collector.live.batch_script import UNKNOWN, NamedOutput, read_script
 
 Search = Literal["file", "glob", "tree"]
 

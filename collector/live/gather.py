@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Protocol
 
 from collector import __version__
-from collector.ask_host import Errand, Told, ask_host
-from collector.bundle_folder import BundleFolder, new_folder, pack
-from collector.controller_log import window_of
 from collector.job import JobFacts
-from collector.local_logs import Seen, look_for, named_after, read_local, sizes_of, wait_until_quiet
-from collector.logpaths import LogPath, log_paths
+from collector.live.ask_host import Errand, Told, ask_host
+from collector.live.bundle_folder import BundleFolder, new_folder, pack
+from collector.live.controller_log import window_of
+from collector.live.local_logs import Seen, look_for, named_after, read_local, sizes_of, wait_until_quiet
+from collector.live.logpaths import LogPath, log_paths
+from collector.live.slurm_commands import SlurmRecords
+from collector.live.ssh import Connector
+from collector.live.ssh_session import Connection
+from collector.live.user_files import Caps, home_of
+from collector.live.watchdog import bounded
 from collector.manifest import HostReport, LogReport, Manifest, manifest_text
-from collector.slurm_commands import SlurmRecords
-from collector.ssh import Connector
-from collector.ssh_session import Connection
-from collector.user_files import Caps, home_of
-from collector.watchdog import bounded
 
 __all__ = ["Gathered", "Options", "Progress", "gather", "pack"]
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import paramiko
 
-from collector.ssh_config import Route
-from collector.watchdog import WATCHDOG
+from collector.live.ssh_config import Route
+from collector.live.watchdog import WATCHDOG
 
 Ended = Literal["ok", "late", "cut", "lost"]
 """`late`: the deadline came first; `cut`: it printed more than we take; `lost`: the connection broke."""

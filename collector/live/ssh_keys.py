@@ -10,8 +10,8 @@ from pathlib import Path
 import paramiko
 from paramiko.pkey import PublicBlob, UnknownKeyType
 
-from collector.ssh_config import Route
-from collector.watchdog import bounded
+from collector.live.ssh_config import Route
+from collector.live.watchdog import bounded
 
 _MOST_TRIES = 5
 """sshd hangs up after six by default."""

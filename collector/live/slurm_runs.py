@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from collector.hostlist import fold
-from collector.job_id import JobId
+from collector.live.job_id import JobId
 from collector.slurm_values import state_of
 
 _ARRAY_RECORD = re.compile(r"^JobId=[0-9]+ ArrayJobId=(?P<array>[0-9]+) ArrayTaskId=(?P<task>[0-9]+) (?P<rest>.*)", re.M)

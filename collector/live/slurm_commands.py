@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from collector.command import Result, run
 from collector.errors import BadInput
 from collector.hostlist import fold
 from collector.job import JobFacts
-from collector.job_id import JobId
-from collector.slurm_runs import chosen_task, last_begun_run, records_of, rows_of
+from collector.live.command import Result, run
+from collector.live.job_id import JobId
+from collector.live.slurm_runs import chosen_task, last_begun_run, records_of, rows_of
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
 
 _ANSWER_S = 20.0

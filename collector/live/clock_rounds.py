@@ -6,7 +6,7 @@ import re
 import secrets
 import time
 
-from collector.ssh_session import Session
+from collector.live.ssh_session import Session
 
 _ROUNDS = 7
 _ROUND_S = 3.0

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from collector.ask_host import search_of
-from collector.bundle_folder import BundleFolder
-from collector.logpaths import LogPath, is_wanted, of_found
+from collector.live.ask_host import search_of
+from collector.live.bundle_folder import BundleFolder
+from collector.live.logpaths import LogPath, is_wanted, of_found
+from collector.live.user_files import Caps, Search, find_files, read_files
 from collector.manifest import LogReport
-from collector.user_files import Caps, Search, find_files, read_files
 
 _QUIET_S, _LEAST_S, _MOST_S = 5.0, 10.0, 40.0
 _LOG_NAME = re.compile(r".*\.(?:out|err|log|txt|stdout|stderr)|[^.]*", re.I)

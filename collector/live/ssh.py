@@ -15,11 +15,11 @@ from typing import Literal
 
 import paramiko
 
-from collector.known_hosts import HostKey, KnownHosts, fingerprint, read_known_hosts
-from collector.ssh_config import Route, Routes, split_jump
-from collector.ssh_keys import Keys
-from collector.ssh_session import Connection
-from collector.watchdog import WATCHDOG, bounded
+from collector.live.known_hosts import HostKey, KnownHosts, fingerprint, read_known_hosts
+from collector.live.ssh_config import Route, Routes, split_jump
+from collector.live.ssh_keys import Keys
+from collector.live.ssh_session import Connection
+from collector.live.watchdog import WATCHDOG, bounded
 
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)  # it prints tracebacks for what we report in one line
 

@@ -10,8 +10,8 @@ import re
 import secrets
 from collections.abc import Sequence
 
-from collector.ssh_session import Connection
-from collector.user_files import USUAL, Caps, Search, UserFile
+from collector.live.ssh_session import Connection
+from collector.live.user_files import USUAL, Caps, Search, UserFile
 
 _MOST_FOUND = 300
 

@@ -10,16 +10,16 @@ from typing import Literal
 
 import paramiko
 
-from collector.bundle_folder import BundleFolder
-from collector.clock_rounds import Lines, clock_rounds
 from collector.facts.mounts import Mount, read_mounts
-from collector.logpaths import LogPath, is_of_its_host, is_wanted, of_found
+from collector.live.bundle_folder import BundleFolder
+from collector.live.clock_rounds import Lines, clock_rounds
+from collector.live.logpaths import LogPath, is_of_its_host, is_wanted, of_found
+from collector.live.probe_stream import ProbeStream, read_stream
+from collector.live.remote_files import find_remote_files, read_remote_files
+from collector.live.ssh import Connector, Unreachable
+from collector.live.ssh_session import Connection, Ended
+from collector.live.user_files import USUAL, Caps, Search
 from collector.manifest import HostReport, LogReport
-from collector.probe_stream import ProbeStream, read_stream
-from collector.remote_files import find_remote_files, read_remote_files
-from collector.ssh import Connector, Unreachable
-from collector.ssh_session import Connection, Ended
-from collector.user_files import USUAL, Caps, Search
 
 _MOST_STREAM = 4 << 20
 _OWN_FILESYSTEMS = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "hostfs", "jfs", "bcachefs"))
