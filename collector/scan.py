@@ -60,6 +60,10 @@ class Tally:
     hits: dict[int, int] = field(default_factory=dict)
 
 
+class UnusablePattern(Exception):
+    """hyperscan cannot compile one of the patterns; `refusal` says which, asked for one at a time."""
+
+
 class Scanner:
     """A set of patterns, compiled once; `scan` may be called for any number of texts."""
 
@@ -121,7 +125,7 @@ def refusal(patterns: Sequence[Pattern]) -> str:
     """Why the engine cannot take one of these patterns; empty where it can take all."""
     try:
         _database(patterns, None)
-    except (hyperscan.error, re.error) as error:
+    except (UnusablePattern, re.error) as error:
         return str(error)
     return ""
 
@@ -227,12 +231,15 @@ def _database(patterns: Sequence[Pattern], cache: Path | None) -> hyperscan.Data
             pass  # written by another version or for another processor: compiled anew below
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     flags = [_flags(pattern) for pattern in patterns]
-    database.compile(
-        expressions=[_relaxed(p.expression).encode() for p in patterns],
-        ids=list(range(len(patterns))),
-        elements=len(patterns),
-        flags=flags,
-    )
+    try:
+        database.compile(
+            expressions=[_relaxed(p.expression).encode() for p in patterns],
+            ids=list(range(len(patterns))),
+            elements=len(patterns),
+            flags=flags,
+        )
+    except hyperscan.error as error:
+        raise UnusablePattern(str(error)) from error
     if cache is not None:
         write_private(cache / name, hyperscan.dumpb(database))
     return database

@@ -273,6 +273,7 @@ versions_text() {
     for file in /proc/version /sys/module/nvidia/version /sys/module/mlx5_core/version /sys/module/lustre/version /sys/fs/lustre/version; do
         tell_values "$file"
     done
+    return 0
 }
 
 # The form of ibstatus, straight from the kernel.
@@ -366,7 +367,7 @@ df_text() {
     esac
     mounts=$(list_mounts)
     answers=${mounts##*"$newline"}
-    mounts=${mounts%"$newline"*}
+    if [ "$answers" -eq 0 ]; then mounts=; else mounts=${mounts%"$newline"*}; fi
     echo 'Filesystem 1024-blocks Used Available Capacity Mounted on'
     ask_mounts | tell_mounts
 }
@@ -407,7 +408,7 @@ list_mounts() {
 
 # The list in the variable of the same name, line by line, as a command's input. (A here-document would be a file under bash.)
 listed() {
-    [ "$answers" = 0 ] || printf '%s\n' "$mounts"
+    [ -z "$mounts" ] || printf '%s\n' "$mounts"
 }
 
 plain() { # MOUNT; sets $path

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from collector import roster
-from collector.scan import Pattern, Scanner
+from collector.errors import BadSignature
+from collector.scan import Pattern, Scanner, UnusablePattern, refusal
 from signatures.entry import PatternSignal, Recovery, Signature
 from signatures.load import Library
 
@@ -31,7 +32,10 @@ class Vocabulary:
 
 
 def build_vocabulary(library: Library, cache: Path | None) -> Vocabulary:
-    """The scanner for all of the library's patterns; `cache` is the folder for the compiled database."""
+    """The scanner for all of the library's patterns; `cache` is the folder for the compiled database.
+
+    Raises BadSignature, which names the entries, where the scanner cannot take a pattern (a back reference, say).
+    """
     patterns: list[Pattern] = []
     meanings: list[Meaning] = []
     for signature in library:
@@ -44,7 +48,19 @@ def build_vocabulary(library: Library, cache: Path | None) -> Vocabulary:
     for structure in roster.PATTERNS:
         patterns.append(structure)
         meanings.append(Meaning(None, None, None, structure))
-    return Vocabulary(Scanner(patterns, cache), tuple(meanings))
+    try:
+        return Vocabulary(Scanner(patterns, cache), tuple(meanings))
+    except UnusablePattern:
+        raise BadSignature(_refused(patterns, meanings)) from None
+
+
+def _refused(patterns: Sequence[Pattern], meanings: Sequence[Meaning]) -> list[str]:
+    """One text for each pattern that cannot be scanned for; only looked for once the whole was refused."""
+    faults = []
+    for pattern, meaning in zip(patterns, meanings, strict=True):
+        if meaning.signature is not None and (why := refusal([pattern])):
+            faults.append(f"{meaning.signature.family}/{meaning.signature.id}.yaml: pattern {pattern.expression!r}: {why}")
+    return faults
 
 
 ACCEPTED: Mapping[str, frozenset[str]] = {

@@ -74,6 +74,7 @@ def test_explain_prints_the_steps(tmp_path: Path) -> None:
         (["good.log", "--html", "nowhere/x.html"], 2, "nowhere/x.html: cannot be written"),
         (["good.log", "--signatures", "nowhere"], 2, "no folder of signatures"),
         (["good.log", "--signatures", "site"], 4, "site/app/wrong.yaml:1"),
+        (["good.log", "--signatures", "refused"], 4, "app/segfault.yaml: pattern '(a)x"),
         (["signatures", "show", "disk-ful"], 2, "disk-full"),
         (["signatures", "frobnicate"], 2, "No such command"),
     ],
@@ -83,6 +84,10 @@ def test_bad_input_ends_with_one_clear_error(tmp_path: Path, arguments: list[str
     (tmp_path / "good.log").write_text("srun: error: n1: task 3: Killed\n")
     (tmp_path / "site" / "app").mkdir(parents=True)
     (tmp_path / "site" / "app" / "wrong.yaml").write_text("- no mapping\n")
+    entry = (ROOT / "signatures" / "app" / "segfault.yaml").read_text(encoding="utf-8")
+    (tmp_path / "refused" / "app").mkdir(parents=True)
+    first = entry.index("pattern: ")
+    (tmp_path / "refused" / "app" / "segfault.yaml").write_text(f"{entry[:first]}pattern: '(a)x\\1y'{entry[entry.index(chr(10), first) :]}")
     result = run(*arguments, cwd=tmp_path)
     errors = result.stderr.decode()
     assert result.returncode == status, errors

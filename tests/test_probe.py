@@ -259,7 +259,7 @@ def test_it_writes_nothing_and_asks_no_controller(tmp_path: Path) -> None:
 def test_it_leaves_no_process_behind(shell: list[str], tmp_path: Path) -> None:
     marked = {**os.environ, "DENPEX_TEST_MARK": str(tmp_path)}
     run(shell, env=marked)
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + 6
     while (left := _processes_with(str(tmp_path).encode())) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert left == []

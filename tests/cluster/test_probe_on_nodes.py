@@ -92,8 +92,7 @@ def test_again_and_again_leaves_nothing_behind(cluster: Cluster) -> None:
     before = _processes(cluster)
     for _ in range(3):
         told, _ = over_ssh(cluster, "n3")
-        # `seconds` counts the connection as well, which takes a second or two on a node of this kind.
-    assert told.seconds is not None and told.seconds < 10 and seconds < 15
+        assert told.seconds is not None and told.seconds < 10
     time.sleep(10)
     assert _processes(cluster) == before
 
