@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import os
@@ -13,10 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from collector.archive import is_archive, unpack
+from collector.archive import is_archive, is_archive_inside, unpack, why
 from collector.errors import BadInput, NothingToRead
 from collector.scan import BLOCK_BYTES, decode
 
@@ -25,6 +27,9 @@ MAX_TEXT_BYTES = 16 << 20
 """How much of a file that is read whole (df, ps, scontrol's output) is taken."""
 MAX_UNPACKED_BYTES = 64 << 30
 SAMPLE_BYTES = 64 << 10
+
+_MAKE_ROOM = "set TMPDIR to a folder with room"
+_PIPE_A_LOG = "pipe a log into it, as in: journalctl -k | denpex-collect -"
 
 _Stream = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile | BufferedReader
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
@@ -48,7 +53,10 @@ class Bundle:
     notes: list[str] = field(default_factory=list)
 
     def blocks(self, file: BundleFile) -> Iterator[bytes]:
-        """The file's bytes, decompressed, in blocks. A file that fails half way gives what it had, and a note."""
+        """The file's bytes, decompressed, and UTF-16 in UTF-8, in blocks. A file that fails half way gives what it had, and a note."""
+        return _in_utf8(self._raw_blocks(file))
+
+    def _raw_blocks(self, file: BundleFile) -> Iterator[bytes]:
         done = 0
         try:
             with _opened(file.path) as stream:
@@ -76,7 +84,7 @@ class Bundle:
         return b"".join(pieces)
 
     def _note_failure(self, file: BundleFile, error: BaseException, done: int) -> None:
-        note = f"{file.name}: {_why(error)}"
+        note = f"{file.name}: {why(error)}"
         if not any(known.startswith(note) for known in self.notes):
             self.notes.append(f"{note} after {done:,} bytes; what came before was used")
 
@@ -97,7 +105,7 @@ class Bundle:
                 beginning = stream.read(SAMPLE_BYTES)
         except _UNREADABLE:
             return []
-        lines = decode(beginning).replace("\r", "\n").split("\n")
+        lines = decode(b"".join(_in_utf8(iter([beginning])))).replace("\r", "\n").split("\n")
         return lines[:-1] if len(beginning) == SAMPLE_BYTES and len(lines) > 1 else lines
 
 
@@ -108,23 +116,30 @@ def open_bundle(target: str, standard_input: IO[bytes] | None = None) -> Iterato
     What has to be unpacked or stored is, in a private temporary folder that is removed on leaving.
     """
     if target == "-":
-        with tempfile.TemporaryDirectory(prefix="denpex-") as folder:
-            yield _from_standard_input(Path(folder), standard_input)
+        with _private_folder() as folder:
+            yield _from_standard_input(folder, standard_input)
         return
     path = Path(target)
     mode = _mode(path)
     if stat.S_ISDIR(mode):
-        yield _from_folder(path, path.name or str(path))
+        yield _from_folder(path, path.name or str(path), target, [])
     elif not stat.S_ISREG(mode):
         raise BadInput(f"{target}: is neither a file nor a folder", "give a bundle, a folder of logs, a log file, or - for standard input")
     elif is_archive(path):
-        with tempfile.TemporaryDirectory(prefix="denpex-") as folder:
-            notes = unpack(path, Path(folder))
-            bundle = _from_folder(_only_folder(Path(folder)), path.name)
-            bundle.notes[:0] = notes
-            yield bundle
+        with _private_folder() as folder:
+            yield _from_archive(path, folder, path.name, target)
     else:
-        yield _from_file(path)
+        yield _from_file(path, path.name, target)
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="denpex-")
+    except OSError as error:
+        raise BadInput(f"no temporary folder could be made: {why(error)}", _MAKE_ROOM) from error
+    with folder as name:
+        yield Path(name)
 
 
 def _mode(path: Path) -> int:
@@ -133,37 +148,51 @@ def _mode(path: Path) -> int:
     except FileNotFoundError:
         raise BadInput(f"{path}: there is no such file or folder", "check the path; a job id is a number") from None
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {_why(error)}", "check the path and its permissions") from None
+        raise BadInput(f"{path}: cannot be read: {why(error)}", "check the path and its permissions") from None
 
 
-def _from_file(path: Path) -> Bundle:
+def _from_archive(path: Path, folder: Path, label: str, shown: str) -> Bundle:
+    notes = unpack(path, folder, shown=shown)
+    return _from_folder(_only_folder(folder), label, shown, notes)
+
+
+def _from_file(path: Path, label: str, shown: str) -> Bundle:
+    """The file alone. One that is damaged from its beginning is no evidence."""
     try:
-        with path.open("rb"):
-            size = path.stat().st_size
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {_why(error)}", "check its permissions") from None
-    if size == 0:
-        raise NothingToRead(f"{path}: the file is empty", "give a file with log lines in it")
-    return Bundle(path.name, (BundleFile(path.name, path, size),))
+        size = path.stat().st_size
+        with _opened(path) as stream:
+            empty = not stream.read1(1)
+    except _UNREADABLE as error:
+        remedy = "check its permissions" if isinstance(error, PermissionError) else "check that it was copied whole"
+        raise BadInput(f"{shown}: cannot be read: {why(error)}", remedy) from None
+    if empty:
+        raise NothingToRead(f"{shown}: the file is empty", "give a file with log lines in it")
+    return Bundle(label, (BundleFile(path.name, path, size),))
 
 
 def _from_standard_input(folder: Path, standard_input: IO[bytes] | None) -> Bundle:
     """Standard input may be an archive, which needs seeking: so it is stored first."""
     stored = folder / "stdin"
-    size = 0
-    with stored.open("wb") as out:
-        while standard_input is not None and (block := standard_input.read(BLOCK_BYTES)):
-            size += out.write(block)
+    try:
+        with stored.open("wb") as out:
+            size = sum(out.write(block) for block in _received(standard_input))
+    except OSError as error:
+        raise BadInput(f"standard input could not be stored in {folder.parent}: {why(error)}", _MAKE_ROOM) from error
     if size == 0:
-        raise NothingToRead("standard input is empty", "pipe a log into it, as in: journalctl -k | denpex-collect -")
+        raise NothingToRead("standard input is empty", _PIPE_A_LOG)
     if is_archive(stored):
         unpacked = folder / "unpacked"
         unpacked.mkdir()
-        notes = unpack(stored, unpacked)
-        bundle = _from_folder(_only_folder(unpacked), "standard input")
-        bundle.notes[:0] = notes
-        return bundle
-    return Bundle("standard input", (BundleFile("stdin", stored, size),))
+        return _from_archive(stored, unpacked, "standard input", "standard input")
+    return _from_file(stored, "standard input", "standard input")
+
+
+def _received(standard_input: IO[bytes] | None) -> Iterator[bytes]:
+    try:
+        while standard_input is not None and (block := standard_input.read(BLOCK_BYTES)):
+            yield block
+    except OSError as error:
+        raise BadInput(f"standard input cannot be read: {why(error)}", _PIPE_A_LOG) from error
 
 
 def _only_folder(folder: Path) -> Path:
@@ -174,8 +203,8 @@ def _only_folder(folder: Path) -> Path:
     return folder
 
 
-def _from_folder(root: Path, label: str) -> Bundle:
-    notes: list[str] = []
+def _from_folder(root: Path, label: str, shown: str, notes: list[str]) -> Bundle:
+    """`shown` is what the user calls the target; `notes` is what was found wrong with it so far."""
     files: list[BundleFile] = []
     for path in _walk(root, notes):
         name = path.relative_to(root).as_posix()
@@ -183,12 +212,14 @@ def _from_folder(root: Path, label: str) -> Bundle:
             notes.append(f"only the first {MAX_FILES:,} files were read")
             break
         found = _regular_file(root, path, name, notes)
-        if found is not None:
+        if found is not None and is_archive_inside(path):
+            notes.append(f"{name}: an archive inside, not opened; give it as the target")
+        elif found is not None:
             files.append(found)
     files.sort(key=lambda file: file.name)
     if not any(file.size for file in files):
         detail = f" ({notes[0]})" if notes else ""
-        raise NothingToRead(f"{root}: no readable file with anything in it{detail}", "give a folder that holds logs or a bundle")
+        raise NothingToRead(f"{shown}: no readable file with anything in it{detail}", "give a folder that holds logs or a bundle")
     return Bundle(label, tuple(files), notes)
 
 
@@ -197,7 +228,7 @@ def _walk(root: Path, notes: list[str]) -> Iterator[Path]:
 
     def unreadable(error: OSError) -> None:
         where = Path(error.filename).relative_to(root) if error.filename else root
-        notes.append(f"{where}: {_why(error)}")
+        notes.append(f"{where}: {why(error)}")
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         folders.sort()
@@ -215,7 +246,7 @@ def _regular_file(root: Path, path: Path, name: str, notes: list[str]) -> Bundle
             notes.append(f"{name}: a link that leads out of the folder, not followed")
             return None
     except (OSError, RuntimeError) as error:
-        notes.append(f"{name}: {_why(error)}")
+        notes.append(f"{name}: {why(error)}")
         return None
     if not stat.S_ISREG(state.st_mode):
         notes.append(f"{name}: no regular file, left out")
@@ -239,7 +270,15 @@ def _opened(path: Path) -> _Stream:
     return path.open("rb")
 
 
-def _why(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return str(error).lower() or type(error).__name__
+def _in_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same text in UTF-8 where it begins with the mark of UTF-16 (PowerShell's `>` and Notepad write that); else as it is."""
+    first = next(blocks, b"")
+    if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield from chain([first] if first else [], blocks)
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+    for block in chain([first], blocks):
+        if text := decoder.decode(block):
+            yield text.encode()
+    if text := decoder.decode(b"", final=True):
+        yield text.encode()

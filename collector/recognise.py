@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
+from collector.facts import reader_for
 from collector.labels import syslog_origin
 
 Kind = Literal["kernel", "syslog", "slurmd", "slurmctld", "daemon", "output", "tool", "unknown"]
@@ -29,7 +31,12 @@ _PLAIN_FOLDERS = frozenset(
     ranks run runs slurm stderr stdout tmp var""".split()
 )
 
-_NO_HOST = re.compile(r"\d+|attempt_\d+|rank.*|.*[_.]out|none_.*")
+_NUMBERED = re.compile(r"(?P<stem>[A-Za-z][A-Za-z0-9-]*?)\d+")
+_NO_HOSTS = re.compile(
+    r"(?:run|exp|experiment|job|trial|attempt|step|epoch|rank|task|seed|fold|version|checkpoint|ckpt|v|part|shard|test|log)-?",
+    re.IGNORECASE,
+)
+_ABOUT_A_HOST = frozenset({"kernel", "syslog", "slurmd", "daemon", "tool"})
 
 _BOOT_STAMP = re.compile(r"^(?:<\d+>)?(?:kern\s*:\s*\w+\s*:\s*)?\[\s*\d{1,9}\.\d{6}")
 _CTIME_STAMP = re.compile(r"^\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ [\d:]+ \d{4}\]")
@@ -37,10 +44,10 @@ _SLURM_STAMP = re.compile(r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?(?:[+-]
 _CONTROLLER_WORDS = re.compile(r"_slurm_rpc_|sched: Allocate|_job_complete|slurmctld|update_node:|JobId=\d+ (?:InitPrio|done)")
 
 _RANK_IN_NAME = (
-    re.compile(r"globalrank[-_.]?(?P<rank>\d+)", re.IGNORECASE),
-    re.compile(r"(?:^|[-_./])rank[-_.]?(?P<first>\d+)(?:\.(?P<second>\d+))?(?=[-_./]|$)", re.IGNORECASE),
-    re.compile(r"^\d+_(?P<rank>\d+)_log\.(?:out|err)$"),
-    re.compile(r"(?:^|[-_.])task[-_.]?(?P<rank>\d+)(?=[-_.]|$)", re.IGNORECASE),
+    re.compile(r"globalrank[-_.]?(?P<rank>\d{1,6})(?!\d)", re.IGNORECASE),
+    re.compile(r"(?:^|[-_./])rank[-_.]?(?P<first>\d{1,9})(?:\.(?P<second>\d{1,6}))?(?=[-_./]|$)", re.IGNORECASE),
+    re.compile(r"^\d+_(?P<rank>\d{1,6})_log\.(?:out|err)$"),
+    re.compile(r"(?:^|[-_.])task[-_.]?(?P<rank>\d{1,6})(?=[-_.]|$)", re.IGNORECASE),
 )
 
 
@@ -79,8 +86,8 @@ def kind_by_content(sample: Sequence[str]) -> Kind:
 def origin_by_path(path: str, known_hosts: Collection[str]) -> Origin:
     """Host and rank named by a path inside a bundle: `hosts/c01/…`, `c01/messages`, `logs/rank.7.2.c03.log`.
 
-    In `rank.7.2.c03.log` (srun's `rank.%j.%t.%N`) the second number is the task. The only folder above a file is a host's name
-    unless it is a common word; in a file's name only `known_hosts` are, and the part after the numbers of a `rank.…` name.
+    In `rank.7.2.c03.log` (srun's `rank.%j.%t.%N`) the second number is the task. Folders and parts of a file's name are hosts where they
+    are among `known_hosts`; so are a folder below `hosts/`, and the part after the numbers of a `rank.…` name.
     """
     parts = PurePosixPath(path).parts
     host = _host_of_folders(parts[:-1], known_hosts)
@@ -94,6 +101,23 @@ def origin_by_path(path: str, known_hosts: Collection[str]) -> Origin:
     return Origin(host, rank)
 
 
+def host_folders(names: Iterable[str]) -> set[str]:
+    """Folders of a hand-made bundle that stand for hosts, told from the names of its files.
+
+    Those right above files that are about a host (dmesg, df, slurmd's log …), and numbered siblings (gpu-1/, gpu-2/) whose stem is no
+    common word of experiments. A folder that holds one run's logs is no host.
+    """
+    inside: dict[str, set[str]] = defaultdict(set)
+    for name in names:
+        parts = PurePosixPath(name).parts
+        if len(parts) == 2 and parts[0].lower() not in _PLAIN_FOLDERS:
+            inside[parts[0]].add(parts[1])
+    told = {folder for folder, files in inside.items() if any(kind_by_name(file) in _ABOUT_A_HOST or reader_for(file) for file in files)}
+    stems = Counter(match["stem"] for folder in inside if (match := _NUMBERED.fullmatch(folder)))
+    alike = {stem for stem, count in stems.items() if count > 1 and not _NO_HOSTS.fullmatch(stem)}
+    return told | {folder for folder in inside if (match := _NUMBERED.fullmatch(folder)) and match["stem"] in alike}
+
+
 def _bare(name: str) -> str:
     for suffix in (".gz", ".bz2", ".xz", ".txt", ".log"):
         if name.endswith(suffix) and len(name) > len(suffix):
@@ -104,12 +128,7 @@ def _bare(name: str) -> str:
 def _host_of_folders(folders: Sequence[str], known_hosts: Collection[str]) -> str | None:
     if "hosts" in folders[:-1]:
         return folders[folders.index("hosts") + 1]
-    for folder in folders:
-        if folder in known_hosts:
-            return folder
-    if len(folders) == 1 and folders[0].lower() not in _PLAIN_FOLDERS and not _NO_HOST.fullmatch(folders[0]):
-        return folders[0]
-    return None
+    return next((folder for folder in folders if folder in known_hosts), None)
 
 
 def _rank_of_name(base: str) -> tuple[int | None, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import hyperscan
 
+from collector.labels import without_colours
 from collector.private_cache import read_private, write_private
 
 BLOCK_BYTES = 1 << 20
@@ -27,8 +29,8 @@ _OVERLAP_BYTES = 8 << 10
 """A match of up to this length is found even where it crosses the cut of a line longer than `_LONGEST_LINE`."""
 _SHOWN_BYTES = 4 << 10
 """How much of a very long line, on each side of the match, a hit carries."""
-_HITS_KEPT = 400
-"""Hits of one pattern in one text that are carried out in full; later ones are only counted."""
+_FIRST_KEPT, _LAST_KEPT = 400, 100
+"""Hits of one pattern in one text that are carried out; those between are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,35 +76,43 @@ class Scanner:
         self._scratch = hyperscan.Scratch(self._database) if self._database else None
 
     def scan(self, blocks: Iterable[bytes], tally: Tally) -> Iterator[Hit]:
-        """The hits of a text given as blocks of bytes, in the order of their lines; `tally` is filled as it goes."""
-        for window in _windows(blocks, tally):
-            yield from self._hits(window, tally)
+        """The hits of a text given as blocks of bytes, in the order of their lines; `tally` is filled as it goes.
 
-    def _hits(self, window: _Window, tally: Tally) -> Iterator[Hit]:
+        Of a pattern that hits very often only the first and the last hits are carried out, the last ones at the end.
+        """
+        last: dict[int, deque[Hit]] = {}
+        for window in _windows(blocks, tally):
+            yield from self._hits(window, tally, last)
+        yield from sorted((hit for hits in last.values() for hit in hits), key=lambda hit: (hit.line, hit.pattern))
+
+    def _hits(self, window: _Window, tally: Tally, last: dict[int, deque[Hit]]) -> Iterator[Hit]:
+        frequent: dict[int, deque[int]] = {}
+        for end, pattern in self._ends(window):
+            if tally.hits.get(pattern, 0) >= _FIRST_KEPT:
+                tally.hits[pattern] += 1
+                frequent.setdefault(pattern, deque(maxlen=_LAST_KEPT)).append(end)
+            elif hit := self._confirmed(window, pattern, end):
+                tally.hits[pattern] = tally.hits.get(pattern, 0) + 1
+                yield hit
+        for pattern, ends in frequent.items():
+            confirmed = (self._confirmed(window, pattern, end) for end in ends)
+            last.setdefault(pattern, deque(maxlen=_LAST_KEPT)).extend(hit for hit in confirmed if hit)
+
+    def _ends(self, window: _Window) -> list[tuple[int, int]]:
+        """Where a pattern may have matched: offset of the end and pattern, once for each piece of text that is confirmed as a whole."""
         if self._database is None:
-            return
-        found: dict[tuple[int, int], int] = {}
-        newest: dict[int, int] = {}
-        text, start = window.text, window.start
+            return []
+        found: list[tuple[int, int]] = []
+        done: dict[int, int] = {}
 
         def note(pattern: int, _from: int, to: int, _flags: int, _context: object) -> None:
-            end = start + to
-            if end <= newest.get(pattern, -1):
-                return  # another end of a match on a line that is noted already
-            line_end = text.find(b"\n", end - 1)
-            newest[pattern] = line_end if line_end >= 0 else len(text)
-            found[(end, pattern)] = end
+            end = window.start + to
+            if end > done.get(pattern, -1):
+                done[pattern] = window.segment(end)[1]
+                found.append((end, pattern))
 
-        self._database.scan(text[start : window.end], match_event_handler=note, scratch=self._scratch)
-        for end, pattern in sorted(found):
-            count = tally.hits[pattern] = tally.hits.get(pattern, 0) + 1
-            if count > _HITS_KEPT:
-                continue
-            hit = self._confirmed(window, pattern, end)
-            if hit is None:
-                tally.hits[pattern] -= 1
-            else:
-                yield hit
+        self._database.scan(_plain(window.text[window.start : window.end]), match_event_handler=note, scratch=self._scratch)
+        return sorted(found)
 
     def _expression(self, pattern: int) -> re.Pattern[str]:
         """The pattern for `re`, compiled when it first hits: most of a library never does."""
@@ -113,7 +123,7 @@ class Scanner:
 
     def _confirmed(self, window: _Window, pattern: int, end: int) -> Hit | None:
         first, last = window.segment(end)
-        text = decode(window.text[first:last])
+        text = without_colours(decode(window.text[first:last]))
         match = self._expression(pattern).search(text)
         if match is None:
             return None
@@ -128,6 +138,25 @@ def refusal(patterns: Sequence[Pattern]) -> str:
     except (UnusablePattern, re.error) as error:
         return str(error)
     return ""
+
+
+_COLOUR = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+
+def _plain(text: bytes) -> bytes:
+    """The same number of bytes, with what anchors must not see gone: a carriage return ends a line, colours are no text.
+
+    What colours took up is moved behind the end of their line, so that offsets stay within it.
+    """
+    if b"\r" in text:
+        text = text.replace(b"\r", b"\n")
+    if b"\x1b" not in text:
+        return text
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines):
+        if b"\x1b" in line:
+            lines[number] = _COLOUR.sub(b"", line).ljust(len(line), b"\n")
+    return b"\n".join(lines)
 
 
 def decode(raw: bytes) -> str:
@@ -166,7 +195,10 @@ class _Window:
         for _ in range(CONTEXT_LINES):
             if begin == 0:
                 break
-            begin = self.text.rfind(b"\n", max(0, first - _MARGIN_BYTES), begin - 1) + 1
+            found = self.text.rfind(b"\n", max(0, first - _MARGIN_BYTES), begin - 1)
+            begin = found + 1 if found >= 0 else max(0, first - _MARGIN_BYTES)
+            if found < 0:
+                break
         end = last
         for _ in range(CONTEXT_LINES + 1):
             found = self.text.find(b"\n", end + 1, last + _MARGIN_BYTES)

@@ -19,7 +19,7 @@ from collector.facts.mounts import Mount, complete, read_mounts
 from collector.job import JobFacts
 from collector.labels import Style, file_style
 from collector.manifest import Manifest, read_manifest
-from collector.recognise import Kind, kind_by_content, kind_by_name, origin_by_path
+from collector.recognise import Kind, host_folders, kind_by_content, kind_by_name, origin_by_path
 from collector.site_zone import in_utc, zones_of
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
 from collector.stamps import read_stamp
@@ -67,7 +67,7 @@ class Survey:
 
 
 def survey(bundle: Bundle) -> Survey:
-    """Sorts the bundle's files. Reads facts whole, of logs only their beginning and their end."""
+    """Sorts the bundle's files. Reads facts whole, of logs only their first 64 KiB."""
     job = _job_facts(bundle)
     folder_hosts = _folder_hosts(bundle.files)
     hosts = tuple(dict.fromkeys([*job.hosts, *sorted(folder_hosts)]))
@@ -136,8 +136,9 @@ def _is_slurm_file(base: str) -> bool:
 
 
 def _folder_hosts(files: Iterable[BundleFile]) -> set[str]:
-    found = (origin_by_path(file.name, ()).host for file in files if "/" in file.name)
-    return {host for host in found if host}
+    names = [file.name for file in files]
+    below = (origin_by_path(name, ()).host for name in names)
+    return {host for host in below if host} | host_folders(names)
 
 
 def _stem(base: str) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import signal
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from collector.errors import BadInput, DenpexError
 from hooks.collect import CollectOptions, collect_job
-from hooks.run import Knowledge, default_report_name, diagnose_target, load_knowledge, write_private
+from hooks.run import Knowledge, check_folder, default_report_name, diagnose_target, load_knowledge, write_private
 from hooks.signature_commands import app as signature_app
 from reports.html import render_html
 from reports.json_form import as_json
@@ -20,6 +23,8 @@ from reports.text import explain, print_verdict
 from signatures.diagnosis import Diagnosis
 
 SUBCOMMANDS = ("signatures",)
+_ClickException: type[Any] = typer.BadParameter.__mro__[2]
+"""What wrong use raises: BadParameter < UsageError < ClickException. Newer typer brings a click of its own, so it is not imported."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -74,22 +79,30 @@ def diagnose(
     denpex-collect signatures list                what it knows
 
     \b
-    Exit status: 0 diagnosed, or no failure; 2 wrong use or unusable target;
-    3 nothing to read; 4 faulty signatures; 130 interrupted.
+    Exit status: 0 diagnosed, or no failure; 1 a fault of this program; 2 wrong use,
+    unusable target or output; 3 nothing to read; 4 faulty signatures;
+    130 interrupted, 143 terminated.
     """
+    if html is not None:
+        check_folder(html)
     knowledge = load_knowledge(signatures or ())
     if _is_job(target):
         options = CollectOptions(cluster, hosts, bundle, ssh_config, ssh_user, sudo, quiet=quiet)
         diagnosis = _diagnose_job(target, options, knowledge)
     else:
         diagnosis = diagnose_target(target, knowledge)
+    wanted = not no_html and not (as_json_ and html is None)
+    report, failure = _write_report(target, diagnosis, knowledge, html) if wanted else (None, None)
     if as_json_:
         typer.echo(json.dumps(as_json(diagnosis), indent=2, ensure_ascii=False))
-    report = _write_report(target, diagnosis, knowledge, html, wanted=not no_html and not (as_json_ and html is None))
-    if not as_json_:
+    else:
         print_verdict(diagnosis, knowledge.library, sys.stdout, str(report) if report else None)
     if explained:
         typer.echo(explain(diagnosis), err=as_json_)
+    if failure is not None and html is not None:
+        raise failure
+    if failure is not None:
+        typer.echo(f"denpex-collect: {failure.what}; no report was written (--html FILE)", err=True)
 
 
 def _is_job(target: str) -> bool:
@@ -105,19 +118,14 @@ def _diagnose_job(target: str, options: CollectOptions, knowledge: Knowledge) ->
         collected.discard()
 
 
-def _write_report(target: str, diagnosis: Diagnosis, knowledge: Knowledge, html: Path | None, wanted: bool) -> Path | None:
-    """Where the report is. Without --html a folder that cannot be written costs the report, not the verdict."""
-    if not wanted:
-        return None
+def _write_report(target: str, diagnosis: Diagnosis, knowledge: Knowledge, html: Path | None) -> tuple[Path | None, BadInput | None]:
+    """Where the report is, or why it could not be written: that must not cost the verdict."""
     path = html or default_report_name(target, diagnosis)
     try:
         write_private(path, render_html(diagnosis, knowledge.library))
     except BadInput as error:
-        if html is not None:
-            raise
-        typer.echo(f"denpex-collect: {error.what}; no report was written (--html FILE)", err=True)
-        return None
-    return path
+        return None, error
+    return path, None
 
 
 app_with_subcommands = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -125,21 +133,37 @@ app_with_subcommands.add_typer(signature_app, name="signatures")
 
 
 def main() -> None:
-    """The console script: runs the command and turns our errors into one line, a remedy and an exit status."""
-    words = sys.argv[1:]
+    """The console script: runs the command and turns every error into one line, a remedy and an exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that temporary folders are removed
+    chosen = app_with_subcommands if sys.argv[1:2] and sys.argv[1] in SUBCOMMANDS else app
     try:
-        if words and words[0] in SUBCOMMANDS:
-            app_with_subcommands(prog_name="denpex-collect")
-        else:
-            app(prog_name="denpex-collect")
+        status = typer.main.get_command(chosen).main(prog_name="denpex-collect", standalone_mode=False)
+        sys.stdout.flush()
     except DenpexError as error:
         _fail(error)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away, as `| head` does: no more can be said
-        sys.exit(0)
-    except KeyboardInterrupt:
+    except _ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
         typer.echo("denpex-collect: interrupted", err=True)
         sys.exit(130)
+    except (OSError, SystemExit) as error:
+        gone = _reader_is_gone()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written, and must not fail again
+        if gone:
+            sys.exit(0)  # as `| head` does: no more can be said (typer would end with 1)
+        if isinstance(error, SystemExit):
+            raise
+        why = (error.strerror or str(error)).lower()
+        _fail(BadInput(f"the output could not be written: {why}", "free some space, or write it elsewhere"))
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _reader_is_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    poll = select.poll()
+    poll.register(1, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def _fail(error: DenpexError) -> NoReturn:

@@ -319,8 +319,8 @@ process_facts() {
     esac
     processes=${processes%"$stop"*}
     tell ps.txt 262144 ps_text
-    tell stacks.txt 65536 stacks_text
     tell df.txt 65536 df_text
+    tell stacks.txt 65536 stacks_text
 }
 
 # busybox knows neither -e nor all of the columns.
@@ -486,7 +486,7 @@ tell_unanswered() {
 
 # Lanes run at once; each waits in its pipe until those before it have been told.
 lanes() {
-    lane 7 'ps.txt stacks.txt df.txt' process_facts | {
+    lane 8 'ps.txt df.txt stacks.txt' process_facts | {
         graphics_lane | {
             lane 7 "$node_sections" node_facts
             cat
@@ -498,7 +498,8 @@ lanes() {
 node_sections='clock.txt mounts.txt mountinfo.txt mountstats.txt meminfo.txt cgroup.txt dmesg.txt versions.txt slurmd.log links.txt ibstat.txt'
 
 be_humble() {
-    renice -n 10 -p "$$"
+    # Not less: beside a job that spins, a probe at 19 would tell nothing before its time is over.
+    renice -n 5 -p "$$"
     # The lowest of the ordinary classes: `idle` would starve on a busy disk.
     ionice -c 2 -n 7 -p "$$"
 }

@@ -43,6 +43,12 @@ def diagnose_target(target: str, knowledge: Knowledge, standard_input: IO[bytes]
         return diagnose(bundle, knowledge.library, knowledge.vocabulary)
 
 
+def check_folder(path: Path) -> None:
+    """Raises BadInput where no file can be made at `path`: better before the work than after it."""
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise BadInput(f"{path}: cannot be written: no folder there that can be written", "give another file with --html")
+
+
 def write_private(path: Path, text: str) -> None:
     """Writes the file whole or not at all, readable by owner and group only. Raises BadInput where it cannot be written.
 

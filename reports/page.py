@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from collector import __version__
 from reports.encyclopedia import EntryView, Pair, Panel, checks, entry_view, panels_of, steps
@@ -56,6 +56,7 @@ class Page:
     collateral_means: str
     context: tuple[EventGroup, ...]
     entry: EntryView | None
+    unread: tuple[str, ...]
     notes: tuple[str, ...]
     footer: tuple[str, ...]
 
@@ -63,15 +64,16 @@ class Page:
 def page_of(diagnosis: Diagnosis, library: Library) -> Page:
     """The page of a diagnosis; without the cause's entry where the library has none of that id."""
     safe, masked = safe_diagnosis(diagnosis)
+    safe, unread = _without_unread(safe)
     titles = {signature.id: signature.title for signature in library}
     day = day_of(safe)
     entry = library.signatures.get(safe.cause.id) if safe.cause else None
     hosts, hosts_left_out = host_rows(safe)
     open_case = safe.verdict == "not-established"
     return Page(
-        title=_title(safe),
+        title=_title(safe, unread),
         about=_about(safe),
-        badge=badge_of(safe),
+        badge=_badge(safe, unread),
         headline=safe.headline,
         facts=facts_of(safe, entry),
         first=first_action(safe),
@@ -93,6 +95,7 @@ def page_of(diagnosis: Diagnosis, library: Library) -> Page:
         collateral=event_groups(safe.collateral, titles, day, 1, _MOST_ROWS),
         context=event_groups(safe.context, titles, day, 1, _MOST_ROWS),
         entry=entry_view(entry) if entry else None,
+        unread=unread,
         notes=safe.notes,
         footer=_footer(masked),
     )
@@ -105,10 +108,22 @@ def _about(diagnosis: Diagnosis) -> str:
     return f"Job {job.job_id} on {job.cluster}" if job.cluster else f"Job {job.job_id}"
 
 
-def _title(diagnosis: Diagnosis) -> str:
+def _without_unread(diagnosis: Diagnosis) -> tuple[Diagnosis, tuple[str, ...]]:
+    """The diagnosis without the missing facts that are notes as well, and these: what could not be read has a place of its own."""
+    unread = tuple(missing.fact for missing in diagnosis.missing if missing.fact in diagnosis.notes)
+    return replace(diagnosis, missing=tuple(missing for missing in diagnosis.missing if missing.fact not in unread)), unread
+
+
+def _badge(diagnosis: Diagnosis, unread: Sequence[str]) -> Badge:
+    if diagnosis.verdict == "no-failure" and unread:
+        return Badge("No failure seen", "Nothing that could be read shows a failure.", "open")
+    return badge_of(diagnosis)
+
+
+def _title(diagnosis: Diagnosis, unread: Sequence[str]) -> str:
     what = diagnosis.cause.title if diagnosis.cause else "no cause found"
     if diagnosis.verdict == "no-failure":
-        return f"{_about(diagnosis)}: no failure"
+        return f"{_about(diagnosis)}: no failure{' seen' if unread else ''}"
     return f"{_about(diagnosis)}: {what} ({badge_of(diagnosis).word.lower()})"
 
 

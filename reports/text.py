@@ -26,6 +26,7 @@ _MOST_LINES_OF_A_KIND = 2
 _MOST_STEPS = 3
 _MOST_RULED_OUT = 3
 _MOST_MISSING = 3
+_MOST_UNREAD = 5
 _MOST_ROWS_OF_A_LINE = 3
 
 _TONES = {"sure": "bold red", "likely": "bold yellow", "open": "bold cyan", "well": "bold green"}
@@ -83,6 +84,7 @@ def _paragraphs(page: Page, report: str | None) -> Iterator[Paragraph]:
     ruled_out = (f"{other.title}{f' on {other.host}' if other.host else ''}: {other.why}" for other in page.ruled_out)
     yield from _section(page.ruled_out_title, _items(ruled_out, _MOST_RULED_OUT))
     yield from _section("Not seen", _steps(_missing(page)[:_MOST_MISSING]))
+    yield from _section("Not read", _items(page.unread, _MOST_UNREAD))
     if report:
         yield from _section("Report", [Paragraph(report, lead="  ", indent=2)])
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from collector.bundle import Bundle
 from collector.manifest import HostReport
 from signatures.actions import actions_for
 from signatures.attribute import Attribution, attribute
 from signatures.blame import BlameGraph, blame_graph
-from signatures.diagnosis import Alternative, Cause, Diagnosis, HostStatus, Initiating
+from signatures.diagnosis import Alternative, Cause, Diagnosis, HostStatus, Initiating, MissingFact
 from signatures.entry import Signature
 from signatures.event import Event
 from signatures.explain import Consequences
-from signatures.findings import Finding, find
+from signatures.findings import find, how_telling
 from signatures.load import Library
 from signatures.missing import missing_facts
 from signatures.observe import Observations, observe
@@ -39,6 +40,7 @@ def _assembled(result: Attribution, seen: Observations, relevant: Relevant, grap
     signature = result.chosen[0].signature if result.chosen else None
     evidence = _evidence(result)
     alternatives = _merged([*result.alternatives, *_dropped(relevant)])
+    unread = _unread(seen)
     return Diagnosis(
         verdict=result.verdict,
         headline=_headline(result, seen),
@@ -47,15 +49,15 @@ def _assembled(result: Attribution, seen: Observations, relevant: Relevant, grap
         initiating=result.initiating,
         evidence=evidence,
         collateral=_collateral(result, evidence),
-        context=tuple(e for e in relevant.events if e.role == "context")[:_EVIDENCE_SHOWN],
+        context=tuple(_one_per_line(e for e in relevant.events if e.role == "context")[:_EVIDENCE_SHOWN]),
         alternatives=alternatives,
-        missing=missing_facts(result, seen),
+        missing=(*missing_facts(result, seen), *(MissingFact(note, "make it readable and run again") for note in unread)),
         actions=actions_for(signature, evidence, seen.job, result.initiating),
         hosts=_host_table(seen),
         blame=graph.edges,
         reasons=_reasons(result, evidence, seen),
         reasoning=tuple(result.trail),
-        notes=_notes(seen),
+        notes=(*unread, *_assumptions(seen)),
     )
 
 
@@ -82,8 +84,27 @@ def _evidence(result: Attribution) -> tuple[Event, ...]:
     """Events of the cause, the initiating host's first, each in order of place and time."""
     host = result.initiating.host if result.initiating else None
     events = [event for finding in result.chosen for event in finding.events if event.role != "context"]
-    ranked = sorted(events, key=lambda e: (e.host != host, e.measured, e.strength == "supporting", _when(e), e.source, e.line))
+    ranked = sorted(
+        _one_per_line(events), key=lambda e: (e.host != host, e.measured, e.strength == "supporting", _when(e), e.source, e.line)
+    )
     return tuple(ranked[:_EVIDENCE_SHOWN])
+
+
+def _one_per_line(events: Iterable[Event]) -> list[Event]:
+    """Each line once for each signature, however many signals match it: as its most telling event, with what the others know of it."""
+    alike: dict[tuple[object, ...], list[Event]] = defaultdict(list)
+    for event in events:
+        # With the text: facts of `scontrol show job` and of all sacct's steps stand on line 1 of their file.
+        alike[event.signature, event.source, event.line, event.text].append(event)
+    return [_most_telling(group) for group in alike.values()]
+
+
+def _most_telling(events: Sequence[Event]) -> Event:
+    if len(events) == 1:
+        return events[0]
+    best = min(events, key=how_telling)
+    details = {name: value for event in (*events, best) for name, value in event.details.items()}
+    return replace(best, count=max(event.count for event in events), details=details)
 
 
 def _when(event: Event) -> float:
@@ -92,7 +113,7 @@ def _when(event: Event) -> float:
 
 def _collateral(result: Attribution, evidence: Sequence[Event]) -> tuple[Event, ...]:
     shown = set(map(id, evidence))
-    events = [e for f in result.consequences for e in f.events if id(e) not in shown and e.role != "context"]
+    events = _one_per_line(e for f in result.consequences for e in f.events if id(e) not in shown and e.role != "context")
     return tuple(sorted(events, key=lambda e: (_when(e), e.source, e.line))[:_COLLATERAL_SHOWN])
 
 
@@ -109,6 +130,9 @@ def _merged(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
 def _headline(result: Attribution, seen: Observations) -> str:
     """The verdict in one sentence."""
     if result.verdict == "no-failure":
+        files = len(_unread(seen))
+        if files:
+            return f"Nothing in what could be read tells of a failure; {files:,} {'file' if files == 1 else 'files'} could not be read."
         return "Nothing in the evidence began a failure."
     if not result.chosen:
         return f"Slurm says {seen.job.state or 'that the job failed'}, and nothing in the evidence says why."
@@ -215,9 +239,15 @@ def _seen_status(sources: Mapping[str, str], clock_measured: bool) -> str:
     return "ok" if clock_measured else "loose"
 
 
-def _notes(seen: Observations) -> tuple[str, ...]:
+def _unread(seen: Observations) -> tuple[str, ...]:
+    """What of the bundle could not be read, and why."""
+    return tuple(dict.fromkeys(seen.notes))
+
+
+def _assumptions(seen: Observations) -> tuple[str, ...]:
+    """What the collector noted, and what was taken for granted."""
     manifest = seen.survey.manifest
-    notes = [*seen.notes, *(manifest.notes if manifest is not None else ())]
+    notes = list(manifest.notes if manifest is not None else ())
     if manifest is not None and manifest.interrupted:
         notes.append("The collection was interrupted: what had come until then was used.")
     if not any(clock.measured for clock in seen.clocks.hosts.values()):
@@ -225,8 +255,3 @@ def _notes(seen: Observations) -> tuple[str, ...]:
     if seen.job.end is None and seen.clocks.reference is not None:
         notes.append("Stamps without a year were given the latest year that fits the evidence.")
     return tuple(notes)
-
-
-def findings_of(seen: Observations, library: Library) -> list[Finding]:
-    """The findings alone, for `signatures test` and for tests."""
-    return find(relevant_events(seen, library).events, library)

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from signatures.entry import Role, Signature
+from signatures.entry import Role, Signature, Strength
 from signatures.event import Event
 from signatures.load import Library
 from signatures.relevance import surely_before, tells_of_an_end
 
 Support = Literal["established", "likely", "none"]
+_STRENGTH_ORDER: tuple[Strength, ...] = ("decisive", "suggestive", "supporting")
 _ROLE_ORDER: tuple[Role, ...] = ("initiating", "ambiguous", "collateral", "context")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One signature on one host (None: unknown, or the whole job). `events` are those that carry it, most telling first."""
+    """One signature on one host (None: unknown, or the whole job). `events` are those that carry it, most telling first.
+
+    `logged` are the events that say when it happened: measured ones, and mere support, do not. `dated` are those of them that
+    say so against anything but a line about an end; `first` is the logged event that no other one surely precedes.
+    """
 
     signature: Signature
     host: str | None
     events: tuple[Event, ...]
     role: Role
     support: Support
+    logged: tuple[Event, ...] = field(repr=False, compare=False)
+    dated: tuple[Event, ...] = field(repr=False, compare=False)
+    first: Event | None = field(repr=False, compare=False)
 
     @property
     def id(self) -> str:
         return self.signature.id
-
-    @property
-    def logged(self) -> tuple[Event, ...]:
-        """The events that say when it happened: measured ones, and mere support, do not."""
-        return tuple(e for e in self.events if not e.measured and e.strength != "supporting")
 
     @property
     def ranks(self) -> frozenset[int]:
@@ -87,11 +90,24 @@ def _by_host(signature: Signature, events: Sequence[Event]) -> dict[str | None, 
     return groups
 
 
+def how_telling(event: Event) -> tuple[bool, int, int]:
+    """Sorts the most telling event first: what was logged before what was measured, then by strength and role."""
+    return event.measured, _STRENGTH_ORDER.index(event.strength), _ROLE_ORDER.index(event.role)
+
+
 def _finding(signature: Signature, host: str | None, events: list[Event]) -> Finding:
     support, role = _support(events)
-    order = {"decisive": 0, "suggestive": 1, "supporting": 2}
-    ranked = sorted(events, key=lambda e: (e.measured, order[e.strength], _ROLE_ORDER.index(e.role)))
-    return Finding(signature, host, tuple(ranked), role, support)
+    ranked = sorted(events, key=how_telling)
+    logged = tuple(event for event in ranked if not event.measured and event.strength != "supporting")
+    dated = tuple(event for event in logged if event.at is not None or not tells_of_an_end(event))
+    return Finding(signature, host, tuple(ranked), role, support, logged, dated, _first(logged))
+
+
+def _first(logged: Sequence[Event]) -> Event | None:
+    for event in logged:
+        if not any(surely_before(other, event) for other in logged if other is not event):
+            return event
+    return None
 
 
 def _support(events: Sequence[Event]) -> tuple[Support, Role]:
@@ -113,19 +129,13 @@ def _support(events: Sequence[Event]) -> tuple[Support, Role]:
 
 def first_event(finding: Finding) -> Event | None:
     """The logged event that no other one surely precedes; None where there is none with a place in time or file."""
-    logged = finding.logged
-    for event in logged:
-        if not any(surely_before(other, event) for other in logged if other is not event):
-            return event
-    return None
+    return finding.first
 
 
 def begins_surely_before(one: Finding, other: Finding) -> bool:
     """Whether `one` certainly began before anything of `other` was logged."""
-    first = first_event(one)
+    first = one.first
     if first is None:
         return False
-    dated = [event for event in other.logged if event.at is not None or not tells_of_an_end(event)]
-    if tells_of_an_end(first):
-        dated = list(other.logged)
+    dated = other.logged if tells_of_an_end(first) else other.dated
     return bool(dated) and all(surely_before(first, event) for event in dated)

@@ -26,6 +26,10 @@ from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary
 
 _TEXT_CHARACTERS = 2000
 _SHOWN_CONTEXT = 3
+SLACK_BEFORE_S = 300.0
+"""A node may already be failing when the job starts on it; what is older has been survived."""
+SLACK_AFTER_S = 900.0
+"""Slurm and watchdogs report minutes after the end."""
 _ALIKE_KEPT = 12
 """Events of one signal, source and rank that are kept one by one; later ones only raise the last one's count."""
 
@@ -95,8 +99,8 @@ class _Reading:
     seen: Observations
     known: frozenset[str]
     shift: float
-    alike: dict[tuple[str, str, str | None, int | None], int] = field(default_factory=dict)
-    kept: dict[tuple[str, str, str | None, int | None], int] = field(default_factory=dict)
+    alike: dict[tuple[object, ...], int] = field(default_factory=dict)
+    kept: dict[tuple[object, ...], int] = field(default_factory=dict)
 
 
 def _read_text(bundle: Bundle, text: Text, vocabulary: Vocabulary, seen: Observations) -> None:
@@ -139,8 +143,12 @@ def _take_line(reading: _Reading, hits: list[tuple[Meaning, Hit]]) -> None:
 
 
 def _keep(reading: _Reading, event: Event) -> None:
-    """Adds the event, or counts it on the last one like it where there are many already."""
-    key = (event.signature, event.signal, event.host, event.rank)
+    """Adds the event; of many alike the first ones and the newest are kept, which counts for those between.
+
+    Alike are only events that will be judged alike: of the same job, process and server, and as to the job's time.
+    """
+    told = tuple(event.details.get(name, "") for name in ("job", "uid", "pid", "server"))
+    key = (event.signature, event.signal, event.host, event.rank, told, _phase(event, reading.seen.job))
     events = reading.seen.events
     reading.alike[key] = reading.alike.get(key, 0) + 1
     if reading.alike[key] <= _ALIKE_KEPT:
@@ -148,7 +156,16 @@ def _keep(reading: _Reading, event: Event) -> None:
         events.append(event)
     else:
         last = reading.kept[key]
-        events[last] = replace(events[last], count=events[last].count + 1)
+        events[last] = replace(event, count=events[last].count + 1)
+
+
+def _phase(event: Event, job: JobFacts) -> int:
+    """-1 before the job, 1 after it, else 0."""
+    if event.at is None:
+        return 0
+    if job.start is not None and event.at.latest < job.start - SLACK_BEFORE_S:
+        return -1
+    return 1 if job.end is not None and event.at.earliest > job.end + SLACK_AFTER_S else 0
 
 
 def _counts(meaning: Meaning, hit: Hit, reading: _Reading, label: Label) -> bool:

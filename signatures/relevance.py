@@ -10,12 +10,7 @@ from collector.interval import Interval
 from collector.roster import Roster
 from signatures.event import Event
 from signatures.load import Library
-from signatures.observe import Observations, RecoveryEvent
-
-SLACK_BEFORE_S = 300.0
-"""A node may already be failing when the job starts on it; what is older has been survived."""
-SLACK_AFTER_S = 900.0
-"""Slurm and watchdogs report minutes after the end."""
+from signatures.observe import SLACK_AFTER_S, SLACK_BEFORE_S, Observations, RecoveryEvent
 
 _CGROUP_JOB = re.compile(r"/job_(\d+)(?:/|\b)")
 _CGROUP_UID = re.compile(r"/uid_(\d+)/")

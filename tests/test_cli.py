@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,8 +121,45 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         capture_output=True,
         check=False,
     )
+    assert result.returncode == 0
     assert b"Traceback" not in result.stderr
     assert result.stdout.startswith(b"app (")
+
+
+def test_a_full_disk_for_the_output_is_a_clear_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m hooks.cli {CASE} --no-html > /dev/full"
+    result = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False
+    )
+    assert result.returncode == 2
+    assert b"no space left on device" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+def test_a_report_that_cannot_be_written_does_not_cost_the_verdict(tmp_path: Path) -> None:
+    (tmp_path / "taken" / "x").mkdir(parents=True)
+    result = run(str(CASE), "--html", "taken", cwd=tmp_path)
+    assert result.returncode == 2
+    assert b"began it" in result.stdout
+    assert b"taken: cannot be written" in result.stderr
+
+
+def test_being_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hooks.cli", "-", "--no-html"], cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"step 1\n" * 300_000)
+    process.stdin.flush()
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir())
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_help_says_what_it_does_and_how_it_ends(tmp_path: Path) -> None:

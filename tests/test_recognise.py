@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.recognise import Origin, kind_by_content, kind_by_name, origin_by_path
+from collector.recognise import Origin, host_folders, kind_by_content, kind_by_name, origin_by_path
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,20 @@ def test_contents(lines: list[str], kind: str) -> None:
     ],
 )
 def test_paths(path: str, origin: Origin) -> None:
-    assert origin_by_path(path, {"n7"}) == origin
+    assert origin_by_path(path, {"n7", "c01", "gpu-ac2"}) == origin
+
+
+@pytest.mark.parametrize(
+    ("names", "hosts"),
+    [
+        (["c01/messages", "login/date.txt", "train.log"], {"c01", "login"}),
+        (["gpu-ac1/rank0.stderr", "gpu-ac2/rank4.stderr"], {"gpu-ac1", "gpu-ac2"}),
+        (["experiment-a/train.log"], set()),
+        (["run-1/train.log", "run-2/train.log"], set()),
+        (["lightning_logs/version_0.log", "wandb/x.log", "results/out.txt"], set()),
+        (["osnode/journal.txt", "logs/slurm-7.out"], {"osnode"}),
+        (["a/b/c/dmesg.txt"], set()),
+    ],
+)
+def test_a_folder_is_a_host_only_where_its_files_or_siblings_say_so(names: list[str], hosts: set[str]) -> None:
+    assert host_folders(names) == hosts

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
 from rich.cells import cell_len
 
+from reports.page import page_of
 from reports.text import explain, print_verdict, verdict_text
+from signatures.diagnosis import Diagnosis, MissingFact
 
 NAMES = ("host-cause", "shared-server", "not-established", "no-failure", "thousand")
 
@@ -74,3 +77,29 @@ def test_what_settles_an_open_case_comes_first_and_once(samples: ModuleType) -> 
     text = verdict_text(samples.not_established(), samples.library())
     assert text.count("tail -n 200 /home/eve/logs/rank.1.log") == 1
     assert "To get further: " in text
+
+
+def unread(diagnosis: Diagnosis, number: int) -> Diagnosis:
+    notes = tuple(f"x{name}.log: permission denied" for name in range(number))
+    missing = tuple(MissingFact(note, "make it readable and run again") for note in notes)
+    return replace(diagnosis, missing=(*diagnosis.missing, *missing), notes=(*notes, *diagnosis.notes))
+
+
+def test_what_could_not_be_read_has_a_section_of_five(samples: ModuleType) -> None:
+    text = verdict_text(unread(samples.host_cause(), 7), samples.library())
+    _, _, section = text.partition("Not read\n")
+    assert section.splitlines() == [f"  • x{name}.log: permission denied" for name in range(5)] + ["    and 2 more, in the report"]
+    assert "make it readable" not in text
+    assert "Not read" not in verdict_text(samples.host_cause(), samples.library())
+
+
+def test_an_unread_file_takes_the_word_no_failure_back(samples: ModuleType) -> None:
+    page = page_of(unread(samples.no_failure(), 1), samples.library())
+    assert (page.badge.word, page.badge.tone) == ("No failure seen", "open")
+    assert page.title.endswith("no failure seen")
+    assert page_of(samples.no_failure(), samples.library()).badge.word == "No failure"
+
+
+def test_an_unread_file_is_not_what_settles_an_open_case(samples: ModuleType) -> None:
+    page = page_of(unread(replace(samples.not_established(), missing=()), 1), samples.library())
+    assert page.first is None or not page.first.do.startswith("To get further")

@@ -72,7 +72,7 @@ def test_invalid_utf8_and_nul_bytes_do_not_hide_a_match() -> None:
 def test_many_hits_are_counted_but_not_all_carried() -> None:
     tally = Tally()
     hits = list(SCANNER.scan([b"error 1\n" * 5000], tally))
-    assert len(hits) == 400
+    assert [hit.line for hit in hits] == [*range(1, 401), *range(4901, 5001)]
     assert tally.hits[2] == 5000
     assert tally.lines == 5000
 
@@ -135,3 +135,34 @@ def test_a_character_of_several_bytes_is_one_character(pattern: str) -> None:
     hits = list(Scanner([Pattern(pattern)]).scan([lines.encode()], Tally()))
     assert [hit.line for hit in hits] == [n for n, line in enumerate(lines.splitlines(), 1) if re.search(pattern, line)]
     assert {hit.groups["path"] for hit in hits} == {"bash"}
+
+
+ANCHORED = Scanner([Pattern("^Killed$"), Pattern("A[^\\n]{0,10}B")])
+
+
+def anchored(text: bytes) -> list[tuple[int, str]]:
+    return [(hit.pattern, hit.text) for hit in ANCHORED.scan([text], Tally())]
+
+
+@pytest.mark.parametrize(
+    "text", [b"Killed\n", b"x\nKilled", b" 10%\rKilled\r 20%\n", b"Killed\r\n", b"\x1b[31mKilled\x1b[0m\n", b"\x1b[1;31mKilled\r"]
+)
+def test_anchors_hold_after_carriage_returns_and_colours(text: bytes) -> None:
+    assert anchored(text) == [(0, "Killed")]
+
+
+def test_a_true_match_behind_a_false_one_is_found() -> None:
+    false = b"A" + b"x" * 50 + b"B"
+    assert anchored(false + b"\rAxxB\n") == [(1, "AxxB")]
+    assert len(anchored(false + b"y" * 9000 + b"AxxB\n")) == 1
+    assert anchored(b"AxxB\rAyyB\n") == [(1, "AxxB"), (1, "AyyB")]
+
+
+@given(
+    st.lists(st.sampled_from(["Killed", "\x1b[31mKilled\x1b[0m", "ok", "\x1b[2K", "AxB", "A\x1b[1mxB"]), max_size=20),
+    st.sampled_from(["\n", "\r", "\r\n"]),
+)
+def test_colours_and_kinds_of_line_ends_change_nothing(lines: list[str], end: str) -> None:
+    bare = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line) for line in lines]
+    expected = [(index, line) for line in bare for index, pattern in enumerate(["^Killed$", "AxB"]) if re.search(pattern, line)]
+    assert anchored(end.join(lines).encode()) == expected

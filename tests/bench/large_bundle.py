@@ -1,8 +1,9 @@
-"""The whole run on a synthetic bundle of 1,024 hosts: seconds, peak memory, size of the report.
+"""The whole run on synthetic bundles of 1,024 hosts: seconds, peak memory, size of the report.
 
     python tests/bench/large_bundle.py [--hosts 1024] [--keep DIR]
 
-One host's disk is full and its rank fails; every other rank loses a peer; two per cent of the hosts could not be reached.
+Shape `one`: one host's disk is full and its rank fails; every other rank loses a peer. Shape `every`: every rank finds its disk full
+and loses a peer, which makes two findings of each host. In both, two per cent of the hosts could not be reached.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _START = 1796016000.0
 _DF = "Filesystem     1024-blocks  Used Available Capacity Mounted on\n/dev/sda1        1000000 {used} {free} {percent}% /scratch\n"
 
 
-def write_bundle(folder: Path, hosts: int) -> None:
+def write_bundle(folder: Path, hosts: int, everywhere: bool) -> None:
     names = [f"n{number:04d}" for number in range(1, hosts + 1)]
     guilty = hosts // 3
     folder.joinpath("logs").mkdir(parents=True)
@@ -38,7 +39,9 @@ def write_bundle(folder: Path, hosts: int) -> None:
             home.joinpath("unreachable.txt").write_text(f"ssh: connect to host {name} port 22: Connection timed out\n")
         else:
             write_host(home, full=rank == guilty)
-        folder.joinpath("logs", f"rank.9.{rank}.{name}.log").write_text(rank_log(rank, guilty, names[guilty]))
+        folder.joinpath("logs", f"rank.9.{rank}.{name}.log").write_text(
+            rank_log(rank, names[guilty], rank == guilty or everywhere, rank != guilty)
+        )
 
 
 def write_host(home: Path, full: bool) -> None:
@@ -51,25 +54,21 @@ def write_host(home: Path, full: bool) -> None:
     home.joinpath("meminfo.txt").write_text("MemTotal: 500000000 kB\nMemAvailable: 400000000 kB\n")
 
 
-def rank_log(rank: int, guilty: int, guilty_name: str) -> str:
+def rank_log(rank: int, peer: str, full: bool, loses_peer: bool) -> str:
     lines = [f"2026-11-30 05:3{step // 60}:{step % 60:02d},123 INFO [rank{rank}] step {step} loss 0.34\n" for step in range(120)]
-    if rank == guilty:
+    if full:
         lines.append(f"[rank{rank}]: OSError: [Errno 28] No space left on device: '/scratch/ckpt.pt'\n")
-    else:
+    if loses_peer:
         lines.append(
-            f"[rank{rank}]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [{guilty_name}]:38635\n"
+            f"[rank{rank}]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [{peer}]:38635\n"
         )
     return "".join(lines)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hosts", type=int, default=1024)
-    parser.add_argument("--keep", type=Path, help="write the report there")
-    options = parser.parse_args()
+def measure(shape: str, hosts: int, keep: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="denpex-bench-") as name:
         folder = Path(name) / "bundle"
-        write_bundle(folder, options.hosts)
+        write_bundle(folder, hosts, everywhere=shape == "every")
         began = time.perf_counter()
         knowledge = load_knowledge()
         loaded = time.perf_counter()
@@ -77,13 +76,22 @@ def main() -> int:
         diagnosed = time.perf_counter()
         html = render_html(diagnosis, knowledge.library)
         rendered = time.perf_counter()
-    if options.keep:
-        options.keep.write_text(html, encoding="utf-8")
-    print(diagnosis.headline)
+    if keep:
+        keep.joinpath(f"{shape}.html").write_text(html, encoding="utf-8")
+    print(f"{shape}: {diagnosis.headline}")
     print(
         f"library {loaded - began:6.2f} s, diagnosis {diagnosed - loaded:6.2f} s, report {rendered - diagnosed:6.2f} s: {rendered - began:6.2f} s in all"
     )
     print(f"report {len(html.encode()) / 1e6:.2f} MB, peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=1024)
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="write the reports there, as one.html and every.html")
+    options = parser.parse_args()
+    for shape in ("one", "every"):
+        measure(shape, options.hosts, options.keep)
     return 0
 
 

@@ -129,10 +129,10 @@ def test_an_epilog_of_the_test_runs_as_root_on_the_node(cluster: Cluster) -> Non
 
 
 def test_slurmctld_runs_its_epilog_as_slurm(cluster: Cluster) -> None:
-    cluster.install_epilog_slurmctld("#!/bin/sh\necho $SLURM_JOB_ID $SLURM_JOB_USER $(id -un) >>/tmp/epilog-slurmctld\n")
+    cluster.install_epilog_slurmctld("#!/bin/sh\necho $SLURM_JOB_ID $SLURM_JOB_USER $(id -un) >>/run/denpex-cluster/slurmctld/told\n")
     job = cluster.submit("true", nodes=1)
     cluster.wait(job)
     deadline = time.monotonic() + 10
-    while not (told := cluster.exec(["grep", f"^{job} ", "/tmp/epilog-slurmctld"]).stdout) and time.monotonic() < deadline:
+    while not (told := cluster.exec(["grep", f"^{job} ", "/run/denpex-cluster/slurmctld/told"]).stdout) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert told == f"{job} alice slurm\n"

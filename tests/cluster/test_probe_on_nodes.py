@@ -39,7 +39,8 @@ def as_epilog(cluster: Cluster, name: str, job: int) -> tuple[ProbeStream, float
     assert cluster.run(name, detached, timeout_s=5).returncode == 0
     told = ProbeStream({})
     while not told.is_complete and time.monotonic() < began + 20:
-        time.sleep(0.2)
+        # Seldom: a connection costs such a node as much as half the probe.
+        time.sleep(3)
         told = read_stream(cluster.run(name, "cat /run/probe.out").stdout.encode())
     assert cluster.run(name, "head -1 /run/probe.out").stdout.startswith("denpex-probe 1 ")
     return told, time.monotonic() - began
@@ -76,7 +77,7 @@ def test_with_the_nfs_server_stopped_it_ends_in_time_and_names_the_mount(cluster
     told, seconds = start(cluster, "n2", job)
     print(f"server stopped: probe {told.seconds} s, in all {seconds:.1f} s")
     # `seconds` counts the connection as well, which takes a second or two on a node of this kind.
-    assert told.seconds is not None and told.seconds < 10 and seconds < 15
+    assert told.seconds is not None and told.seconds < 10 and seconds < 16
     sections = {name: section.text for name, section in told.sections.items()}
     mounts = read_mounts(sections["mounts.txt"])
     (hung,) = (fact for fact in disk_space_facts(sections["df.txt"]) if fact.name == "mount-hung")

@@ -22,6 +22,10 @@ _PR_SET_PDEATHSIG = 1
 _FIRST_PROCESS = "import os, time\nwhile True:\n    try:\n        os.wait()\n    except ChildProcessError:\n        time.sleep(0.2)\n"
 
 
+# Python warns of a child that is let go while it runs.
+_kept: list[subprocess.Popen[bytes]] = []
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """`keeper` is the `unshare` outside, `first` its child, process 1 inside; both as (number, start time)."""
@@ -91,6 +95,7 @@ def open_box(ends_with_us: bool) -> Box:
         cwd="/",
         env=environment(),
     )
+    _kept.append(keeper)
     box = Box(_identity(keeper.pid), _identity(_first_process(keeper.pid)))
     _REGISTRY.write_text(json.dumps({"keeper": box.keeper, "first": box.first}))
     box.run("mount", "--bind", str(OUTSIDE), str(INSIDE))
@@ -120,6 +125,8 @@ def close_box() -> None:
     while any(_is_same(tuple(identity)) for identity in known.values()) and time.monotonic() < deadline:
         time.sleep(0.05)
     _REGISTRY.unlink(missing_ok=True)
+    while _kept:
+        _kept.pop().wait()
 
 
 def _die_with_parent() -> None:
