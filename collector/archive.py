@@ -25,6 +25,7 @@ from collector.errors import BadInput
 
 MAX_BYTES = 20 << 30
 MAX_MEMBERS = 200_000
+_TOO_MANY = f"the archive holds more than {MAX_MEMBERS:,} files"
 _MAX_DEPTH = 100
 _COPY_BYTES = 64 << 10
 """What stands in the same piece as damage is lost, so the pieces are small."""
@@ -96,7 +97,7 @@ def unpack(path: Path, folder: Path, max_bytes: int = MAX_BYTES, shown: str = ""
     place where a tar archive is damaged; what came before is kept. Raises BadInput when nothing can be read of it.
     """
     free = max(0, shutil.disk_usage(folder).free - _KEPT_FREE_BYTES)
-    limit = f"the archive holds more than {max_bytes:,} bytes or {MAX_MEMBERS:,} files"
+    limit = f"the archive holds more than {max_bytes:,} bytes"
     if free < max_bytes:
         limit = f"the temporary folder has room for {free:,} bytes; set TMPDIR to a folder with room"
     state = _Unpacking(min(max_bytes, free), limit)
@@ -126,7 +127,7 @@ def _unpack_one(path: Path, folder: Path, prefix: str, state: _Unpacking) -> dic
             shown, target = prefix + member.name, folder / member.name
             state.seen += 1
             if state.seen > MAX_MEMBERS or (member.size > state.budget and not member.refused):
-                state.notes.append(f"{shown}: unpacking stopped here: {state.limit}")
+                state.notes.append(f"{shown}: unpacking stopped here: {state.limit if state.seen <= MAX_MEMBERS else _TOO_MANY}")
                 state.stopped = True
             elif member.refused:
                 state.notes.append(f"{shown}: left out of the archive: {member.refused}")

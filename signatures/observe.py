@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 
 from collector.bundle import Bundle
 from collector.clock import Clocks, zone_shift
@@ -274,7 +275,8 @@ def _details(hit: Hit, label: Label) -> dict[str, str]:
     return {**hit.groups, **{name: str(number) for name, number in extra.items() if number is not None}}
 
 
-_LOOKED_AT = 40
+_STAMPS_READ = 3
+"""At either end of the sample: they are in order but for a line or two, and to read one takes long."""
 
 
 def _shift(bundle: Bundle, text: Text, seen: Observations) -> float:
@@ -282,15 +284,17 @@ def _shift(bundle: Bundle, text: Text, seen: Observations) -> float:
     job = seen.job
     if text.kind not in ("output", "unknown") or job.start is None or job.end is None:
         return seen.clocks.zone_s
-    moments = []
     sample = bundle.sample(text.file)
-    for line in [*sample[:_LOOKED_AT], *sample[_LOOKED_AT:][-_LOOKED_AT:]]:
-        stamp = read_stamp(line)
-        if stamp is not None and stamp.kind == "local":
-            placed = seen.clocks.place(stamp, text.host, 0.0)
-            if placed is not None:
-                moments.append(placed.middle)
+    moments = [moment for lines in (sample, reversed(sample)) for moment in islice(_local_moments(lines, text, seen), _STAMPS_READ)]
     return zone_shift(min(moments), max(moments), job.start, job.end) if moments else seen.clocks.zone_s
+
+
+def _local_moments(lines: Iterable[str], text: Text, seen: Observations) -> Iterator[float]:
+    for line in lines:
+        stamp = read_stamp(line)
+        placed = seen.clocks.place(stamp, text.host, 0.0) if stamp is not None and stamp.kind == "local" else None
+        if placed is not None:
+            yield placed.middle
 
 
 def _moment(reading: _Reading, hit: Hit, host: str | None) -> tuple[Interval | None, float]:
