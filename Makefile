@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help demo test check lint format-check ruff mypy imports format bench accuracy clean
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 demo: $(VENV)/ready ## diagnose a recorded real failure: verdict here, report in out/demo.html
 	@mkdir -p out
@@ -55,6 +55,8 @@ bench: $(VENV)/ready-dev ## run the benchmarks of tests/bench
 
 accuracy: $(VENV)/ready-dev ## how often the diagnosis is right, over CASES
 	@$(BIN)/python tests/accuracy.py $(CASES)
+
+include tests/cluster/cluster.mk
 
 clean: ## remove what the commands above have made
 	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -343,3 +343,63 @@ def test_a_witness_is_not_named_but_who_says_it_of_itself_is(tmp_path: Path) -> 
         "n1/chronyc.txt": "System time     : 412.331847 seconds slow of NTP time\nLeap status     : Not synchronised\n",
     }
     assert answer(diagnosed(tmp_path / "b", own_word))[:2] == ("clock-skew", "n1")
+
+
+ONE_HOST = """JobId=500 JobName=x UserId=eve(1001) GroupId=eve(1001)
+   JobState={state} Reason={reason} ExitCode={exit}
+   StartTime=2026-11-30T05:00:00 EndTime=2026-11-30T06:00:00
+   NodeList=c01 BatchHost=c01 NumNodes=1
+"""
+
+
+def oom_kill(minute: int, user: int, job: int) -> str:
+    origin = f"2026-11-30T05:{minute:02}:10.000000+00:00 c01 kernel: "
+    group = f"/slurm/uid_{user}/job_{job}/step_0"
+    return (
+        f"{origin}oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg={group},"
+        f"task_memcg={group}/task_0,task=python,pid={job},uid={user}\n"
+        f"{origin}Memory cgroup out of memory: Killed process {job} (python) total-vm:100kB, anon-rss:100kB, file-rss:0kB, "
+        f"shmem-rss:0kB, UID:{user} pgtables:1kB oom_score_adj:0\n"
+    )
+
+
+def test_many_kills_of_other_jobs_do_not_hide_the_kill_of_this_one(tmp_path: Path) -> None:
+    messages = "".join(oom_kill(minute, 1002, 400 + minute) for minute in range(1, 15)) + oom_kill(59, 1001, 500)
+    job = ONE_HOST.format(state="OUT_OF_MEMORY", reason="OutOfMemory", exit="0:125")
+    diagnosis = diagnosed(tmp_path, {"job.txt": job, "hosts/c01/messages": messages})
+    assert answer(diagnosis) == ("cgroup-oom", "c01", None, "established")
+
+
+def test_many_stalls_that_ended_do_not_hide_the_one_that_did_not(tmp_path: Path) -> None:
+    server = "c01 kernel: nfs: server nfs01"
+    recovered = "".join(
+        f"2026-11-30T05:{minute:02}:10+00:00 {server} not responding, still trying\n2026-11-30T05:{minute:02}:40+00:00 {server} OK\n"
+        for minute in range(13)
+    )
+    last = (
+        f"2026-11-30T05:50:10+00:00 {server} not responding, still trying\n"
+        "2026-11-30T05:53:10+00:00 c01 kernel: INFO: task python:1234 blocked for more than 122 seconds.\n"
+    )
+    job = ONE_HOST.format(state="TIMEOUT", reason="TimeLimit", exit="0:0")
+    stalled = diagnosed(tmp_path / "stalled", {"job.txt": job, "hosts/c01/messages": recovered + last})
+    assert answer(stalled)[:2] == ("nfs-server-stall", "c01")
+    well = diagnosed(tmp_path / "well", {"job.txt": job, "hosts/c01/messages": recovered})
+    assert well.cause is None or well.cause.id != "nfs-server-stall"
+
+
+@pytest.mark.parametrize("earlier", [20, 450])
+def test_many_old_faults_do_not_hide_the_one_of_this_job(tmp_path: Path, earlier: int) -> None:
+    """More than the hits that are carried of one pattern and file."""
+    gone = "c01 kernel: NVRM: Xid (PCI:0000:17:00): 79, pid=1, name=python, GPU has fallen off the bus."
+    old = "".join(f"2026-11-{day % 20 + 1:02}T05:00:00+00:00 {gone}\n" for day in range(earlier))
+    job = ONE_HOST.format(state="FAILED", reason="NonZeroExitCode", exit="1:0")
+    files = {"job.txt": job, "hosts/c01/messages": f"{old}2026-11-30T05:50:10+00:00 {gone}\n"}
+    assert answer(diagnosed(tmp_path / "own", files))[:2] == ("gpu-fallen-off-bus", "c01")
+    before = diagnosed(tmp_path / "before", files | {"hosts/c01/messages": old})
+    assert before.cause is None or before.cause.id != "gpu-fallen-off-bus"
+
+
+def test_a_folder_whose_name_is_no_host_names_none(tmp_path: Path) -> None:
+    trace = 'step 1\nTraceback (most recent call last):\n  File "t.py", line 1\nOSError: [Errno 28] No space left on device: "/x"\n'
+    cause, host, _, _ = answer(diagnosed(tmp_path, {"experiment-a/train.log": trace}))
+    assert (cause, host) == ("disk-full", None)
