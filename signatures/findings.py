@@ -85,9 +85,14 @@ def _by_host(signature: Signature, events: Sequence[Event]) -> dict[str | None, 
         groups[None] += [event for host in hosts for event in groups[host] if event.strength == "supporting"]
     elif None in groups and all(event.measured for event in groups[None]) and len(groups) > 1:
         loose = groups.pop(None)
-        for group in groups.values():
+        for group in _of_their_own(list(groups.values())):
             group += loose
     return groups
+
+
+def _of_their_own(groups: Sequence[list[Event]]) -> Sequence[list[Event]]:
+    """Those with more than an effect: what was measured of the whole job does not make a host that only suffered a suspect."""
+    return [group for group in groups if any(event.role in ("initiating", "ambiguous") for event in group)] or groups
 
 
 def how_telling(event: Event) -> tuple[bool, int, int]:

@@ -403,3 +403,28 @@ def test_a_folder_whose_name_is_no_host_names_none(tmp_path: Path) -> None:
     trace = 'step 1\nTraceback (most recent call last):\n  File "t.py", line 1\nOSError: [Errno 28] No space left on device: "/x"\n'
     cause, host, _, _ = answer(diagnosed(tmp_path, {"experiment-a/train.log": trace}))
     assert (cause, host) == ("disk-full", None)
+
+
+def test_whoever_tells_of_a_failed_node_is_not_suspected_of_it(tmp_path: Path) -> None:
+    """As a real Slurm 22.05 wrote it when n3 died: n1 says twice that it was cancelled, and sacct names no node."""
+    cancelled = "CANCELLED AT 2026-11-30T11:11:18 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***"
+    files = {
+        "sacct.txt": (
+            "JobID|State|ExitCode|Start|End|NNodes|NTasks|NodeList\n"
+            "3|NODE_FAIL|0:0|2026-11-30T11:10:40|2026-11-30T11:11:18|3||n[1-3]\n"
+            "3.0|CANCELLED|0:15|2026-11-30T11:10:43|2026-11-30T11:11:18|3|3|n[1-3]\n"
+        ),
+        "slurmctld.log": (
+            "[2026-11-30T11:11:18.481] requeue job JobId=3 due to failure of node n3\n"
+            "[2026-11-30T11:11:18.483] error: Nodes n3 not responding, setting DOWN\n"
+        ),
+        "hosts/n1/slurmd.log": (
+            f"[2026-11-30T11:11:18.460] [3.0] error: *** STEP 3.0 ON n1 {cancelled}\n"
+            f"[2026-11-30T11:11:18.490] [3.batch] error: *** JOB 3 ON n1 {cancelled}\n"
+        ),
+        "hosts/n3/unreachable.txt": "ssh at 1796037225.339: connect to host n3 port 22: No route to host\n",
+        "logs/slurm-3.out": (
+            f"srun: error: Node failure on n3\nslurmstepd-n1: error: *** STEP 3.0 ON n1 {cancelled}\nsrun: error: n2: task 1: Terminated\n"
+        ),
+    }
+    assert answer(diagnosed(tmp_path, files)) == ("node-fail", "n3", None, "established")
