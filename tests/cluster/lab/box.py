@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 from lab.layout import INSIDE, OUTSIDE
 
 _REGISTRY = OUTSIDE / "box.json"
+_LOCK = OUTSIDE.with_suffix(".lock")
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _PR_SET_PDEATHSIG = 1
 # The first process of a process namespace inherits orphans and must reap them.
@@ -54,7 +56,8 @@ class Box:
         """A daemon, detached; its output goes to a log outside."""
         with log.open("ab") as output:
             subprocess.run(
-                ["setsid", "--fork", *self.wrap(command)],
+                # Detached inside, so that it is the first process's child: an `nsenter` left as its parent stops along with it.
+                self.wrap(["setsid", "--fork", *command]),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -80,9 +83,18 @@ def environment() -> dict[str, str]:
 
 def open_box(ends_with_us: bool) -> Box:
     """A new box, after whatever an earlier one left behind is gone. `ends_with_us`: also when this process is killed."""
-    close_box()
-    shutil.rmtree(OUTSIDE, ignore_errors=True)
-    (OUTSIDE / "log").mkdir(parents=True)
+    with _LOCK.open("w") as lock:
+        # Of two that start at once the later ends the earlier; unlocked, it could miss it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        close_box()
+        shutil.rmtree(OUTSIDE, ignore_errors=True)
+        (OUTSIDE / "log").mkdir(parents=True)
+        box = _new_box(ends_with_us)
+    box.run("mount", "--bind", str(OUTSIDE), str(INSIDE))
+    return box
+
+
+def _new_box(ends_with_us: bool) -> Box:
     INSIDE.mkdir(exist_ok=True)
     names = ["--mount", "--uts", "--ipc", "--net", "--pid"]
     keeper = subprocess.Popen(
@@ -98,7 +110,6 @@ def open_box(ends_with_us: bool) -> Box:
     _kept.append(keeper)
     box = Box(_identity(keeper.pid), _identity(_first_process(keeper.pid)))
     _REGISTRY.write_text(json.dumps({"keeper": box.keeper, "first": box.first}))
-    box.run("mount", "--bind", str(OUTSIDE), str(INSIDE))
     return box
 
 

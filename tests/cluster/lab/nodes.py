@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from lab.box import Box, environment
@@ -59,7 +60,9 @@ def wait_until_up(node: Node, timeout_s: float = 90) -> None:
 def kill(box: Box, node: Node) -> None:
     """Its power fails: nothing is written back, no connection is closed."""
     for pid in _kernel_processes(box, node):
-        os.kill(pid, signal.SIGKILL)
+        # Some of its helpers end with the first one.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     (OUTSIDE / "uml" / node.name / "mconsole").unlink(missing_ok=True)
     wait_for(lambda: not _kernel_processes(box, node), f"the end of {node.name}", 10)
 
