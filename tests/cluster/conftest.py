@@ -16,21 +16,13 @@ from lab import packages
 from lab.cluster import Cluster
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    # Also in tests/conftest.py, since this file is read too late when pytest is started without a path.
-    try:
-        parser.addoption("--cluster", action="store_true", help="run the tests that boot the test cluster")
-    except ValueError:
-        return
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "cluster: needs the test cluster (root, Debian packages, --cluster)")
+    config.addinivalue_line("markers", "cluster: needs the test cluster (root, Debian packages)")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    asked = config.getoption("--cluster", False) or os.environ.get("DENPEX_CLUSTER") == "1"
-    reason = packages.why_not() if asked else "boots a cluster: ask for it with --cluster or DENPEX_CLUSTER=1"
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    asked = os.environ.get("DENPEX_CLUSTER") == "1"
+    reason = packages.why_not() if asked else "boots a cluster: ask for it with make test-cluster"
     if reason:
         for item in items:
             if item.get_closest_marker("cluster"):
