@@ -13,6 +13,8 @@ from signatures.load import Library
 from signatures.observe import SLACK_AFTER_S, SLACK_BEFORE_S, Observations, RecoveryEvent
 
 _CGROUP_JOB = re.compile(r"/job_(\d+)(?:/|\b)")
+_SLURMD_STEP = re.compile(r"^\[\d{4}-\d\d-\d\dT[\d:.]+\] \[(\d+)\.(?:\d+|batch|extern|interactive)\] ")
+"""How a slurmstepd begins its lines in slurmd's log, which all jobs of a node share (since Slurm 17.11)."""
 _CGROUP_UID = re.compile(r"/uid_(\d+)/")
 
 
@@ -46,7 +48,7 @@ def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
     own = seen.job.job_id
     if own is None or event.measured:
         return ""
-    named = event.details.get("job") or _first(_CGROUP_JOB, event.text)
+    named = event.details.get("job") or _first(_CGROUP_JOB, event.text) or _first(_SLURMD_STEP, event.text)
     if named and not _same_job(named, own):
         return f"it is about job {named}"
     uid = event.details.get("uid") or _first(_CGROUP_UID, event.text)
@@ -58,8 +60,8 @@ def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
 
 
 def _same_job(named: str, own: str) -> bool:
-    """`12.0`, `12_3` and `12+1` are all job 12's for this purpose."""
-    return re.split(r"[._+]", named)[0] == re.split(r"[._+]", own)[0]
+    """`12.0`, `12_3` and `12+1` are all job 12's for this purpose. Daemons call a task of an array by a number that `12_3` does not tell."""
+    return "_" in own or re.split(r"[._+]", named)[0] == re.split(r"[._+]", own)[0]
 
 
 def _pids_of_other_jobs(seen: Observations) -> set[str]:

@@ -428,3 +428,13 @@ def test_whoever_tells_of_a_failed_node_is_not_suspected_of_it(tmp_path: Path) -
         ),
     }
     assert answer(diagnosed(tmp_path, files)) == ("node-fail", "n3", None, "established")
+
+
+def test_steps_of_earlier_jobs_in_the_log_of_slurmd_are_left_out(tmp_path: Path) -> None:
+    """Job 6 ended on the node two minutes before job 7 began; the lines are alike but for the step at their beginning."""
+    log = "[2026-11-30T{time}] [{step}] get_exit_code task 0 died by signal: 15\n"
+    cancelled = "[2026-11-30T05:10:00.400] [7.0] error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-30T05:10:00 ***\n"
+    both = log.format(time="04:58:00.500", step="6.0") + cancelled + log.format(time="05:10:00.500", step="7.0")
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "hosts/n1/clock.txt": clock(0), "hosts/n1/slurmd.log": both})
+    told = [event.line for event in (*diagnosis.evidence, *diagnosis.collateral) if event.source == "hosts/n1/slurmd.log"]
+    assert sorted(told) == [2, 3]

@@ -139,7 +139,7 @@ def _unknown(job_id: JobId, shown: Result, told: Result) -> BadInput:
         return BadInput(f"{absent[0]}; {absent[1]}", "run it where Slurm's commands are, or give a bundle or a folder of logs")
     if shown.out.strip() or told.out.strip() or "nvalid job id" in shown.problem:
         why = "" if not told.problem else f" ({told.problem})"
-        return BadInput(f"Slurm does not know job {job_id.text}{why}", "check the number; for another cluster give --cluster NAME")
+        return BadInput(f"Slurm does not know job {job_id.text}{why}", "check the number; for another cluster give -M NAME")
     return BadInput(f"Slurm does not answer: {shown.problem or 'no job'}; {told.problem or 'no job'}", "check with: scontrol ping")
 
 
