@@ -60,7 +60,7 @@ def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
 
 
 def _same_job(named: str, own: str) -> bool:
-    """`12.0`, `12_3` and `12+1` are all job 12's for this purpose. Daemons call a task of an array by a number that `12_3` does not tell."""
+    """`12.0`, `12_3` and `12+1` are all job 12's for this purpose. Daemons number the tasks of an array otherwise than `12_3`."""
     return "_" in own or re.split(r"[._+]", named)[0] == re.split(r"[._+]", own)[0]
 
 
