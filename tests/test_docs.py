@@ -23,9 +23,10 @@ def _name(path: Path) -> str:
 
 
 def _targets() -> set[str]:
-    """Of the Makefile, those that can be called by name."""
+    """Of the Makefile and what it includes, those that can be called by name."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    return set(" ".join(re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)).split())
+    included = [(ROOT / name).read_text(encoding="utf-8") for name in re.findall(r"^include (\S+)$", makefile, re.MULTILINE)]
+    return set(" ".join(re.findall(r"^\.PHONY: (.*)$", "".join((makefile, *included)), re.MULTILINE)).split())
 
 
 def _called_targets(document: Path) -> list[str]:
