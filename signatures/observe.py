@@ -27,9 +27,9 @@ from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary
 
 _TEXT_CHARACTERS = 2000
 _SHOWN_CONTEXT = 3
-SLACK_BEFORE_S = 300.0
+_SLACK_BEFORE_S = 300.0
 """A node may already be failing when the job starts on it; what is older has been survived."""
-SLACK_AFTER_S = 900.0
+_SLACK_AFTER_S = 900.0
 """Slurm and watchdogs report minutes after the end."""
 _ALIKE_KEPT = 12
 """Events of one signal, source and rank that are kept one by one; later ones only raise the last one's count."""
@@ -94,7 +94,7 @@ def _know_addresses(seen: Observations) -> None:
 
 @dataclass(slots=True)
 class _Reading:
-    """What is needed while one text is read. `first` and `last` are its earliest and latest placed stamps."""
+    """What is needed while one text is read. `alike` counts events by what makes them alike, `kept` is where the newest of them stands."""
 
     text: Text
     seen: Observations
@@ -149,7 +149,7 @@ def _keep(reading: _Reading, event: Event) -> None:
     Alike are only events that will be judged alike: of the same job, process and server, and as to the job's time.
     """
     told = tuple(event.details.get(name, "") for name in ("job", "uid", "pid", "server"))
-    key = (event.signature, event.signal, event.host, event.rank, told, _phase(event, reading.seen.job))
+    key = (event.signature, event.signal, event.host, event.rank, told, phase(event, reading.seen.job))
     events = reading.seen.events
     reading.alike[key] = reading.alike.get(key, 0) + 1
     if reading.alike[key] <= _ALIKE_KEPT:
@@ -160,13 +160,13 @@ def _keep(reading: _Reading, event: Event) -> None:
         events[last] = replace(event, count=events[last].count + 1)
 
 
-def _phase(event: Event, job: JobFacts) -> int:
-    """-1 before the job, 1 after it, else 0."""
+def phase(event: Event, job: JobFacts) -> int:
+    """-1 before the job, 1 after it, else 0: as far as the event's time surely lies outside the job's, slack included."""
     if event.at is None:
         return 0
-    if job.start is not None and event.at.latest < job.start - SLACK_BEFORE_S:
+    if job.start is not None and event.at.latest < job.start - _SLACK_BEFORE_S:
         return -1
-    return 1 if job.end is not None and event.at.earliest > job.end + SLACK_AFTER_S else 0
+    return 1 if job.end is not None and event.at.earliest > job.end + _SLACK_AFTER_S else 0
 
 
 def _counts(meaning: Meaning, hit: Hit, reading: _Reading, label: Label) -> bool:
@@ -217,10 +217,9 @@ def _whose(reading: _Reading, hit: Hit) -> tuple[Label, bool]:
     """Host and rank of the hit's line, and whether line or path say so themselves."""
     text = reading.text
     line = without_colours(hit.text)
-    if text.kind == "syslog" or (text.kind == "unknown" and text.style == "plain"):
-        origin = syslog_origin(line)
-        if origin is not None and text.kind == "syslog":
-            return Label(text.host or origin[0], None), True
+    origin = syslog_origin(line) if text.kind == "syslog" else None
+    if origin is not None:
+        return Label(text.host or origin[0], None), True
     label = read_label(line, text.style, reading.known)
     if text.kind == "slurmctld" and text.file.name.rpartition("/")[2].startswith("nodes"):
         return Label(_node_above(hit), None), True

@@ -10,7 +10,7 @@ from collector.interval import Interval
 from collector.roster import Roster
 from signatures.event import Event
 from signatures.load import Library
-from signatures.observe import SLACK_AFTER_S, SLACK_BEFORE_S, Observations, RecoveryEvent
+from signatures.observe import Observations, RecoveryEvent, phase
 
 _CGROUP_JOB = re.compile(r"/job_(\d+)(?:/|\b)")
 _SLURMD_STEP = re.compile(r"^\[\d{4}-\d\d-\d\dT[\d:.]+\] \[(\d+)\.(?:\d+|batch|extern|interactive)\] ")
@@ -87,14 +87,9 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def _outside(event: Event, seen: Observations) -> str:
-    start, end = seen.job.start, seen.job.end
-    if event.at is None or event.measured:
+    if event.measured:
         return ""
-    if start is not None and event.at.latest < start - SLACK_BEFORE_S:
-        return "it happened before the job started"
-    if end is not None and event.at.earliest > end + SLACK_AFTER_S:
-        return "it happened after the job had ended"
-    return ""
+    return {-1: "it happened before the job started", 0: "", 1: "it happened after the job had ended"}[phase(event, seen.job)]
 
 
 def _taken_back(event: Event, recoveries: Iterable[RecoveryEvent]) -> str:
