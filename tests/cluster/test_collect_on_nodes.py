@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 from lab.cluster import Cluster
-from lab.layout import INSIDE, OUTSIDE
+from lab.collecting import collect, diagnosed, files_of
 
-from collector.bundle import open_bundle
 from collector.facts.clock import read_clock
 
 pytestmark = pytest.mark.cluster
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 SAVES_A_CHECKPOINT = """srun --kill-on-bad-exit=1 bash -c '
 echo "rank $SLURM_PROCID starts"
@@ -30,34 +22,6 @@ os.fsync(checkpoint.fileno())
 "
 fi
 sleep 60'"""
-
-
-def collect(cluster: Cluster, job: int, *options: str) -> subprocess.CompletedProcess[str]:
-    """Its report and bundle: OUTSIDE/JOB.html and OUTSIDE/JOB.tar.gz."""
-    command = [
-        sys.executable,
-        "-c",
-        "from hooks.cli import main; raise SystemExit(main())",
-        str(job),
-        "--ssh-config",
-        str(cluster.ssh_config),
-    ]
-    files = ["--html", str(INSIDE / f"{job}.html"), "--bundle", str(INSIDE / f"{job}.tar.gz")]
-    return cluster.exec([*command, *files, *options], timeout_s=120, cwd=str(REPOSITORY))
-
-
-def diagnosed(cluster: Cluster, job: int) -> dict[str, Any]:
-    done = collect(cluster, job, "--json", "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
-    diagnosis = json.loads(done.stdout)
-    assert isinstance(diagnosis, dict)
-    return diagnosis
-
-
-def files_of(job: int) -> dict[str, str]:
-    """The texts of the kept bundle, by their names in it."""
-    with open_bundle(str(OUTSIDE / f"{job}.tar.gz")) as bundle:
-        return {file.name: file.path.read_text(errors="replace") for file in bundle.files}
 
 
 def middle_offset(clock: str) -> float:
