@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from lab import cluster as lab_cluster
 from lab import packages
 from lab.cluster import Cluster
+from lab.collecting import diagnosed
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,3 +51,33 @@ def cluster(running_cluster: Cluster) -> Cluster:
     """In order: no jobs, no faults, all nodes idle."""
     running_cluster.restore()
     return running_cluster
+
+
+@pytest.fixture
+def diagnose(cluster: Cluster, record_property: Callable[[str, object], None]) -> Callable[[int], dict[str, Any]]:
+    """`diagnosed(cluster, JOB)`, which then stands in the table at the end of the run, with the seconds that it took."""
+
+    def judged(job: int) -> dict[str, Any]:
+        began = time.monotonic()
+        diagnosis = diagnosed(cluster, job)
+        where = diagnosis["initiating"] or {}
+        cause = (diagnosis["cause"] or {}).get("id", "-")
+        told = (diagnosis["verdict"], cause, where.get("host") or "-", where.get("external") or "-", f"{time.monotonic() - began:.1f}")
+        record_property("diagnosis", told)
+        return diagnosis
+
+    return judged
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Scenario by scenario, what denpex-collect said and how long it took."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind) if report.when == "call"]
+    rows = [
+        (report.nodeid.rpartition("::")[2], *told) for report in reports for name, told in report.user_properties if name == "diagnosis"
+    ]
+    if rows:
+        terminalreporter.section("scenario, verdict, cause, host, server outside, seconds")
+        table = [("scenario", "verdict", "cause", "host", "outside", "s"), *rows]
+        widths = [max(len(row[column]) for row in table) for column in range(6)]
+        for row in table:
+            terminalreporter.write_line("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
