@@ -15,6 +15,8 @@ import typer
 
 from collector.errors import BadInput, DenpexError
 from hooks.collect import CollectOptions, collect_job
+from hooks.config import CollectSettings, load_config, override
+from hooks.config_commands import app as config_app
 from hooks.run import Knowledge, check_folder, default_report_name, diagnose_target, load_knowledge, write_private
 from hooks.signature_commands import app as signature_app
 from reports.html import render_html
@@ -22,7 +24,7 @@ from reports.json_form import as_json
 from reports.text import explain, print_verdict
 from signatures.diagnosis import Diagnosis
 
-SUBCOMMANDS = ("signatures",)
+SUBCOMMANDS = ("config", "signatures")
 _ClickException: type[Any] = typer.BadParameter.__mro__[2]
 """What wrong use raises: BadParameter < UsageError < ClickException. Newer typer brings a click of its own, so it is not imported."""
 
@@ -62,6 +64,9 @@ def diagnose(
     ssh_config: Annotated[Path | None, typer.Option("--ssh-config", metavar="FILE", help="Job id only: instead of ~/.ssh/config.")] = None,
     ssh_user: Annotated[str | None, typer.Option("--ssh-user", metavar="NAME", help="Job id only: log in as this user.")] = None,
     sudo: Annotated[bool, typer.Option("--sudo", help="Job id only: run the probe through `sudo -n` on the nodes.")] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The site's settings [default: /etc/denpex/config.yaml, if there].")
+    ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Job id only: no progress.")] = False,
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
@@ -85,10 +90,11 @@ def diagnose(
     """
     if html is not None:
         check_folder(html)
-    knowledge = load_knowledge(signatures or ())
+    settings = load_config(config)
+    knowledge = load_knowledge((*settings.signatures, *(signatures or ())))
     if _is_job(target):
-        options = CollectOptions(cluster, hosts, bundle, ssh_config, ssh_user, sudo, quiet=quiet)
-        diagnosis = _diagnose_job(target, options, knowledge)
+        collect = override(settings.collect, ssh_config=ssh_config, ssh_user=ssh_user, sudo=sudo or None)
+        diagnosis = _diagnose_job(target, CollectOptions(cluster, hosts, bundle, quiet), collect, knowledge)
     else:
         diagnosis = diagnose_target(target, knowledge)
     wanted = not no_html and not (as_json_ and html is None)
@@ -110,8 +116,8 @@ def _is_job(target: str) -> bool:
     return target.lstrip("-")[:1].isdigit() and not Path(target).exists()
 
 
-def _diagnose_job(target: str, options: CollectOptions, knowledge: Knowledge) -> Diagnosis:
-    collected = collect_job(target, options)
+def _diagnose_job(target: str, options: CollectOptions, settings: CollectSettings, knowledge: Knowledge) -> Diagnosis:
+    collected = collect_job(target, options, settings)
     try:
         return diagnose_target(str(collected.path), knowledge)
     finally:
@@ -129,6 +135,7 @@ def _write_report(target: str, diagnosis: Diagnosis, knowledge: Knowledge, html:
 
 
 app_with_subcommands = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app_with_subcommands.add_typer(config_app, name="config")
 app_with_subcommands.add_typer(signature_app, name="signatures")
 
 

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from collector.errors import BadInput
 from collector.hostlist import expand
-from collector.live.gather import Options, gather, pack
+from collector.live.gather import Options, Progress, gather, pack
 from collector.live.job_id import parse_job_id
 from collector.live.slurm_commands import SlurmRecords, ask_slurm
 from collector.manifest import Manifest
+from hooks.config import CollectSettings
 from hooks.progress import progress_for
 
 
 @dataclass(frozen=True, slots=True)
 class CollectOptions:
-    """What the command line and the configuration may set. `bundle` is the archive to write; without it the folder is temporary."""
+    """What is wanted this once. `hosts` is a host list; `bundle` is the archive to write: without it the folder is temporary."""
 
     cluster: str | None = None
     hosts: str | None = None
     bundle: Path | None = None
-    ssh_config: Path | None = None
-    ssh_user: str | None = None
-    sudo: bool = False
-    concurrency: int = 64
-    connect_s: float = 10.0
-    host_s: float = 45.0
-    job_s: float = 180.0
-    globs: tuple[str, ...] = ()
     quiet: bool = False
 
 
@@ -48,7 +41,7 @@ class Collected:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def collect_job(job_id_text: str, options: CollectOptions) -> Collected:
+def collect_job(job_id_text: str, options: CollectOptions, settings: CollectSettings) -> Collected:
     """The evidence of the job, as far as it could be had. Raises BadInput for what no job is, and for a bundle that cannot be written.
 
     An interrupt (Ctrl-C) ends the collection early and is told by `manifest.interrupted`: what has come is kept.
@@ -60,7 +53,12 @@ def collect_job(job_id_text: str, options: CollectOptions) -> Collected:
     slurm = ask_slurm(job_id, options.cluster)
     for note in slurm.notes:
         progress.note(note)
-    gathered = gather(slurm, _hosts(slurm, options), _gather_options(options), progress)
+    return collect_records(slurm, options, settings, progress)
+
+
+def collect_records(slurm: SlurmRecords, options: CollectOptions, settings: CollectSettings, progress: Progress) -> Collected:
+    """The same for a job of which Slurm was asked already."""
+    gathered = gather(slurm, _hosts(slurm, options), _gather_options(settings), progress)
     if options.bundle is None:
         return Collected(gathered.folder, gathered.manifest, is_temporary=True)
     pack(gathered.folder, options.bundle)
@@ -84,10 +82,11 @@ def _hosts(slurm: SlurmRecords, options: CollectOptions) -> tuple[str, ...]:
     return chosen
 
 
-def _gather_options(options: CollectOptions) -> Options:
-    base = Options(probe=probe_text(), ssh_config=options.ssh_config, user=options.ssh_user, sudo=options.sudo, globs=options.globs)
-    concurrency = min(max(options.concurrency, 1), 512)
-    return replace(base, concurrency=concurrency, connect_s=options.connect_s, host_s=options.host_s, job_s=options.job_s)
+def _gather_options(settings: CollectSettings) -> Options:
+    return Options(
+        probe=probe_text(), ssh_config=settings.ssh_config, user=settings.ssh_user, sudo=settings.sudo, concurrency=settings.concurrency,
+        connect_s=settings.connect_s, host_s=settings.host_s, job_s=settings.job_s, globs=settings.log_globs,
+    )  # fmt: skip
 
 
 def _check_writable(bundle: Path) -> None:

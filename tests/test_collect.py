@@ -18,12 +18,14 @@ from collector.bundle import open_bundle
 from collector.errors import BadInput
 from collector.survey import survey
 from hooks.collect import CollectOptions, collect_job, probe_text
+from hooks.config import config_from, override
 
 _spec = importlib.util.spec_from_file_location("ssh_server", Path(__file__).with_name("ssh_server.py"))
 assert _spec and _spec.loader
 ssh_server = sys.modules.setdefault("ssh_server", importlib.util.module_from_spec(_spec))
 _spec.loader.exec_module(ssh_server)
 
+SHIPPED = config_from({}, None).collect
 pytestmark = pytest.mark.skipif(bool(ssh_server.ABSENT), reason=ssh_server.ABSENT)
 
 
@@ -55,7 +57,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_job_id_becomes_a_bundle_that_can_be_read_anywhere(server: Any, slurm: Path) -> None:
     target = slurm / "job-12.tar.gz"
-    collected = collect_job("12", CollectOptions(bundle=target, ssh_config=server.config, quiet=True))
+    collected = collect_job("12", CollectOptions(bundle=target, quiet=True), override(SHIPPED, ssh_config=server.config))
     assert (collected.path, collected.is_temporary) == (target, False)
     assert {report.status for report in collected.manifest.hosts} <= {"ok", "partial"}
     assert any("accounting storage is disabled" in note for note in collected.manifest.notes)
@@ -68,7 +70,7 @@ def test_a_job_id_becomes_a_bundle_that_can_be_read_anywhere(server: Any, slurm:
 
 
 def test_without_a_name_for_the_bundle_it_is_temporary_and_can_be_discarded(server: Any, slurm: Path) -> None:
-    collected = collect_job("12", CollectOptions(ssh_config=server.config, hosts="n2", quiet=True))
+    collected = collect_job("12", CollectOptions(hosts="n2", quiet=True), override(SHIPPED, ssh_config=server.config))
     assert [report.host for report in collected.manifest.hosts] == ["n2"]
     assert (collected.path / "manifest.json").exists() and collected.is_temporary
     collected.discard()
@@ -83,13 +85,18 @@ def test_without_a_name_for_the_bundle_it_is_temporary_and_can_be_discarded(serv
         ("12", {"hosts": "n[1-3]"}, "'n3' is no host of job 12"),
         ("12", {"bundle": Path("/no/such/x.tar.gz")}, "cannot be written there"),
         ("12", {"bundle": Path("x.zip")}, "ends with .tar.gz"),
-        ("12", {"ssh_config": Path("/no/such")}, "no such ssh configuration"),
     ],
 )
 @pytest.mark.usefixtures("slurm")
 def test_bad_input_is_refused_before_any_host_is_asked(job_id: str, options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        collect_job(job_id, CollectOptions(**options, quiet=True))
+        collect_job(job_id, CollectOptions(**options, quiet=True), SHIPPED)
+
+
+@pytest.mark.usefixtures("slurm")
+def test_an_ssh_configuration_that_is_not_there() -> None:
+    with pytest.raises(BadInput, match="no such ssh configuration"):
+        collect_job("12", CollectOptions(quiet=True), override(SHIPPED, ssh_config=Path("/no/such")))
 
 
 def test_the_probe_is_shipped() -> None:
