@@ -20,6 +20,7 @@ from collector.roster import Roster
 from collector.scan import Hit, Tally
 from collector.stamps import Stamp, read_stamp
 from collector.survey import HostFact, Survey, Text, survey
+from collector.task_layout import one_task_per_host
 from signatures.entry import FactSignal, FactTest, Near, PatternSignal, Signature
 from signatures.event import Event
 from signatures.load import Library
@@ -31,6 +32,10 @@ _SLACK_BEFORE_S = 300.0
 """A node may already be failing when the job starts on it; what is older has been survived."""
 _SLACK_AFTER_S = 900.0
 """Slurm and watchdogs report minutes after the end."""
+_ENDED_BY_ITSELF = frozenset(["COMPLETED", "FAILED", "OUT_OF_MEMORY"])
+"""States in which the job ended with its batch script, hence after the script's last output."""
+_FLUSH_S = 30.0
+"""Where Slurm ends a job, EndTime is when it began to: until KillWait (30 s) is over tasks and srun still print."""
 _ALIKE_KEPT = 12
 """Events of one signal, source and rank that are kept one by one; later ones only raise the last one's count."""
 
@@ -72,6 +77,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     clocks = doubted(found.clocks, bundle, found.texts)
     seen = Observations(found.job, found, Roster(), clocks, hosts=found.hosts)
     _know_addresses(seen)
+    seen.roster.task_hosts |= one_task_per_host(found.job, {rank for text in found.texts for rank in text.ranks})
     seen.outputs = frozenset(text.file.name for text in found.texts if text.kind in ("output", "unknown"))
     for text in found.texts:
         _read_text(bundle, text, vocabulary, seen)
@@ -308,13 +314,22 @@ def _moment(reading: _Reading, hit: Hit, host: str | None) -> tuple[Interval | N
     above = _nearest(reading, reversed(hit.before), host)
     below = _nearest(reading, hit.after, host)
     earliest = above.earliest if above else reading.seen.job.start
-    latest = below.latest if below else reading.seen.job.end
+    latest = below.latest if below else _last_words(reading.seen.job, above)
     if above is not None:
         _note_moment(reading.seen, above)
         _note_progress(reading, above)
     if earliest is None or latest is None or (above is None and below is None):
         return None, error
     return Interval(earliest, max(earliest, latest)), error
+
+
+def _last_words(job: JobFacts, above: Interval | None) -> float | None:
+    """Until when a line may have been written that no stamped one follows; `above` is the last one before it."""
+    if job.end is None:
+        return None
+    # EndTime has whole seconds.
+    end = job.end + 1 if job.state in _ENDED_BY_ITSELF else job.end + _FLUSH_S
+    return max(end, above.latest) if above is not None else end
 
 
 def _note_progress(reading: _Reading, at: Interval) -> None:

@@ -32,7 +32,11 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
     killed_pids = _pids_of_other_jobs(seen)
     for event in seen.events:
         reason = (
-            _other_job(event, seen, killed_pids) or _outside(event, seen) or _taken_back(event, seen.recoveries) or _overcome(event, seen)
+            _other_job(event, seen, killed_pids)
+            or _outside(event, seen)
+            or _before_it_was_ours(event, seen, library)
+            or _taken_back(event, seen.recoveries)
+            or _overcome(event, seen)
         )
         if reason:
             result.dropped.append((event, reason))
@@ -90,6 +94,14 @@ def _outside(event: Event, seen: Observations) -> str:
     if event.measured:
         return ""
     return {-1: "it happened before the job started", 0: "", 1: "it happened after the job had ended"}[phase(event, seen.job)]
+
+
+def _before_it_was_ours(event: Event, seen: Observations, library: Library) -> str:
+    """What Slurm did to a node before it gave the node to this job concerned others: it gives away none that is down or draining."""
+    start = seen.job.start
+    if start is None or event.measured or event.at is None or library[event.signature].family != "sched" or event.at.latest >= start:
+        return ""
+    return "Slurm gave the node to this job only after that"
 
 
 def _taken_back(event: Event, recoveries: Iterable[RecoveryEvent]) -> str:

@@ -438,3 +438,29 @@ def test_steps_of_earlier_jobs_in_the_log_of_slurmd_are_left_out(tmp_path: Path)
     diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "hosts/n1/clock.txt": clock(0), "hosts/n1/slurmd.log": both})
     told = [event.line for event in (*diagnosis.evidence, *diagnosis.collateral) if event.source == "hosts/n1/slurmd.log"]
     assert sorted(told) == [2, 3]
+
+
+EARLIER_FAILURE = """[2026-11-30T04:58:10.655] error: Nodes n3 not responding, setting DOWN
+[2026-11-30T04:59:02.950] node n3 returned to service
+[2026-11-30T05:00:00.100] sched: Allocate JobId=7 NodeList=n[1-3] #CPUs=3 Partition=all
+"""
+
+
+def test_a_node_that_failed_before_the_job_got_it_is_not_the_jobs_failure(tmp_path: Path) -> None:
+    files = {"job.txt": FAILED, "slurmctld.log": EARLIER_FAILURE, "logs/slurm-7.out": "srun: error: n2: task 1: Exited with exit code 1\n"}
+    diagnosis = diagnosed(tmp_path, files)
+    assert answer(diagnosis) == ("nonzero-exit", "n2", 1, "not-established")
+    assert [other.why_not for other in diagnosis.alternatives if other.cause == "node-fail"] == [
+        "Slurm gave the node to this job only after that"
+    ]
+
+
+def test_a_last_line_without_a_stamp_is_not_timed_more_exactly_than_is_known(tmp_path: Path) -> None:
+    """Slurm's EndTime has whole seconds, and srun prints after it: the line may be of any moment of the next half minute."""
+    output = "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-30T05:20:00 DUE TO NODE FAILURE ***\nsrun: error: Node failure on n3\n"
+    files = {"job.txt": JOB.format(state="NODE_FAIL", reason="NodeDown", exit="1:0"), "logs/slurm-7.out": output}
+    diagnosis = diagnosed(tmp_path, files)
+    assert answer(diagnosis)[:2] == ("node-fail", "n3")
+    assert diagnosis.initiating is not None and diagnosis.initiating.at is not None
+    assert diagnosis.initiating.at.iso().startswith("2026-11-30T05:20:1")
+    assert diagnosis.initiating.at.uncertainty > 15
