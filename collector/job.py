@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """One step as sacct reports it; `exit_code` and `signal` are the two halves of Slurm's `ExitCode`."""
+    """One step as sacct reports it; `exit_code` and `signal` are the two halves of Slurm's `ExitCode`, `tasks` is how many it had."""
 
     step: str
     state: str
     exit_code: int
     signal: int
     hosts: tuple[str, ...] = ()
+    tasks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ _RANK_LABELS = (
     re.compile(r"\[[\w.-]+@\d+,(?P<rank>\d+)\]<std(?:out|err|diag)>:"),
     re.compile(r"^\[(?P<rank>\d+)\]<std(?:out|err)>:"),
     re.compile(r"\[RANK (?P<rank>\d+)\]"),
-    re.compile(r"\[rank: (?P<rank>\d+)\]"),
+    re.compile(r"\[rank:? (?P<rank>\d+)\]"),
     re.compile(r"^\[(?P<rank>\d{1,6})\] (?!NCCL)"),
     re.compile(r"\[(?:INFO|WARNING|ERROR|DEBUG)\] \[[^\]]+\] \[Rank (?P<rank>\d+)\]"),
     re.compile(r"Rank (?P<rank>\d+), node [\w.-]+, device \d+, iteration"),

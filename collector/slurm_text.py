@@ -249,7 +249,7 @@ def _step(job_id: str, row: Row) -> StepFacts:
     component = job_id.partition("+")[2]
     code, signal = exit_and_signal(row.get("EXITCODE")) or (0, 0)
     step = f"+{component}.{name}" if component else name
-    return StepFacts(step, state_of(row.get("STATE")) or "", code, signal, _sacct_hosts(row))
+    return StepFacts(step, state_of(row.get("STATE")) or "", code, signal, _sacct_hosts(row), number_of(row.get("NTASKS")))
 
 
 def _joined(components: list[JobFacts]) -> JobFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
@@ -17,7 +17,7 @@ from collector.facts.job_state import job_facts_as_measured
 from collector.facts.measured import Measured
 from collector.facts.mounts import Mount, complete, read_mounts
 from collector.job import JobFacts
-from collector.labels import Style, file_style
+from collector.labels import Style, file_style, read_label
 from collector.manifest import Manifest, read_manifest
 from collector.recognise import Kind, host_folders, kind_by_content, kind_by_name, origin_by_path
 from collector.site_zone import in_utc, zones_of
@@ -33,13 +33,17 @@ _NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file to be scanned. `style` is how its lines are labelled, `host` and `rank` what its path says of all of them."""
+    """A file to be scanned. `style` is how its lines are labelled, `host` and `rank` what its path says of all of them.
+
+    `ranks` are those that its labels, or its name, say are heard in it: of the beginning of a job's output only.
+    """
 
     file: BundleFile
     kind: Kind
     host: str | None
     rank: int | None
     style: Style
+    ranks: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,15 @@ def _text(bundle: Bundle, file: BundleFile, known: frozenset[str]) -> Text:
     if kind is None:
         kind = kind_by_content(sample)
     style = file_style(sample) if kind in ("output", "unknown") else "plain"
-    return Text(file, kind, origin.host, origin.rank, style)
+    if kind not in ("output", "unknown"):
+        return Text(file, kind, origin.host, origin.rank, style)
+    ranks = frozenset([origin.rank]) if origin.rank is not None else _ranks_heard(sample, style, known)
+    return Text(file, kind, origin.host, origin.rank, style, ranks)
+
+
+def _ranks_heard(sample: Sequence[str], style: Style, known: frozenset[str]) -> frozenset[int]:
+    labels = [read_label(line, style, known) for line in sample[:_LOOKED_AT_FOR_RANKS]]
+    return frozenset(number for label in labels for number in (label.rank, label.task) if number is not None)
 
 
 def _reference(bundle: Bundle, found: Survey) -> float | None:
@@ -209,6 +221,7 @@ def _reference(bundle: Bundle, found: Survey) -> float | None:
 
 _LOOKED_AT_FOR_YEAR = 100
 _LOOKED_AT_FOR_ZONE = 16
+_LOOKED_AT_FOR_RANKS = 200
 
 
 def _full_stamps(bundle: Bundle, file: BundleFile) -> Iterable[float]:

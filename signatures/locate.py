@@ -24,7 +24,10 @@ def locate(chosen: Sequence[Finding], others: Sequence[Finding], seen: Observati
     if signature.scope == ("scheduler",) and signature.witness:
         trail.append("A decision of the scheduler has no host that began it.")
         return Initiating(None, None, external, at)
+    silent = _silent_rank(chosen, trail) if signature.witness else None
     host = _self_named(chosen) if signature.witness else _host(chosen, seen, graph, external, trail)
+    if silent is not None and host is None:
+        return Initiating(seen.roster.host_of_rank(silent), silent, external, at)
     if signature.witness and host is None:
         trail.append(f"Whoever reports {signature.id} is a witness of it; that does not make it the host that began.")
     rank = _rank(chosen, others, host, seen, trail)
@@ -39,6 +42,26 @@ def _self_named(chosen: Sequence[Finding]) -> str | None:
     named = {event.host for event in events if "itself" in event.details}
     named = named or {event.host for event in events if "subject" in event.details and event.role == "initiating"}
     return named.pop() if len(named) == 1 else None
+
+
+_ENOUGH_NAMERS = 2
+"""Of two that lose each other either may be wrong."""
+
+
+def _silent_rank(chosen: Sequence[Finding], trail: list[str]) -> int | None:
+    """The one rank that others say did not come, and that names nobody: those whom it kept waiting are named as well, and name it."""
+    events = [e for finding in chosen if finding.role != "collateral" for e in finding.events if e.details.get("peer_rank", "").isdigit()]
+    namers = {event.rank for event in events if event.rank is not None}
+    named = {int(event.details["peer_rank"]) for event in events if event.rank is not None}
+    silent = named - namers
+    if any(int(event.details["peer_rank"]) not in named for event in events):
+        return None  # somebody of whom we do not know who it is, and who may be named himself
+    enough = len(namers) >= _ENOUGH_NAMERS or (namers and "application" in chosen[0].signature.scope)
+    if len(silent) != 1 or not enough:
+        return None
+    rank = silent.pop()
+    trail.append(f"{len(namers)} {'rank names' if len(namers) == 1 else 'ranks name'} who did not come; only rank {rank} names nobody.")
+    return rank
 
 
 def _external(chosen: Sequence[Finding]) -> str | None:
@@ -142,9 +165,11 @@ def _rank_by_consequence(others: Sequence[Finding], host: str, only_task: bool) 
 
 
 def _rank_alone(host: str, seen: Observations) -> int | None:
-    """The only rank that ran on the host, where every host's ranks are known."""
+    """The only rank that ran on the host, where every host's ranks are known. Of a job's only task srun's line says nothing."""
     roster = seen.roster
-    on_host = [rank for rank, where in roster.rank_hosts.items() if where == host and rank not in roster.disputed_ranks]
-    if len(on_host) == 1 and len(roster.rank_hosts) >= len(seen.job.hosts or seen.hosts):
+    tasks = roster.task_hosts if roster.task_is_rank and len(roster.task_hosts) > 1 else {}
+    placed = {**tasks, **roster.rank_hosts}
+    on_host = [rank for rank, where in placed.items() if where == host and rank not in roster.disputed_ranks]
+    if len(on_host) == 1 and set(placed.values()) >= set(seen.job.hosts or seen.hosts):
         return on_host[0]
     return None

@@ -35,6 +35,7 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
             _other_job(event, seen, killed_pids)
             or _outside(event, seen)
             or _before_it_was_ours(event, seen, library)
+            or _no_process_of_ours(event, seen, library)
             or _taken_back(event, seen.recoveries)
             or _overcome(event, seen)
         )
@@ -102,6 +103,23 @@ def _before_it_was_ours(event: Event, seen: Observations, library: Library) -> s
     if start is None or event.measured or event.at is None or library[event.signature].family != "sched" or event.at.latest >= start:
         return ""
     return "Slurm gave the node to this job only after that"
+
+
+_KILLED_LATEST_S = 60.0
+"""How long after the end processes of a job may still be there: Slurm's KillWait and UnkillableStepTimeout."""
+
+
+def _no_process_of_ours(event: Event, seen: Observations, library: Library) -> str:
+    """A crash or a kill that the kernel reports is one process's: before the job started, or long after it, of none of its own."""
+    signature = library[event.signature]
+    of_a_process = signature.family == "memory" or set(signature.scope) <= {"application", "job"}
+    if not of_a_process or event.measured or event.at is None or event.source in seen.outputs:
+        return ""
+    if seen.job.start is not None and event.at.latest < seen.job.start:
+        return "it was a process from before the job started"
+    if seen.job.end is not None and event.at.earliest > seen.job.end + _KILLED_LATEST_S:
+        return "it was a process from after the job had ended"
+    return ""
 
 
 def _taken_back(event: Event, recoveries: Iterable[RecoveryEvent]) -> str:

@@ -464,3 +464,68 @@ def test_a_last_line_without_a_stamp_is_not_timed_more_exactly_than_is_known(tmp
     assert diagnosis.initiating is not None and diagnosis.initiating.at is not None
     assert diagnosis.initiating.at.iso().startswith("2026-11-30T05:20:1")
     assert diagnosis.initiating.at.uncertainty > 15
+
+
+def test_a_crash_from_before_the_job_was_no_process_of_its_own(tmp_path: Path) -> None:
+    """n2's kernel tells of a segmentation fault and an OOM kill 20 s before the job started there; n2's rank was then killed by hand."""
+    kernel = (
+        "[ 3784.000000] python3[925]: segfault at 0 ip 00000000402c1219 sp 0000007fbffe0db8 error 4 in libc.so.6[40191000+156000]\n"
+        "[ 3784.500000] Out of memory: Killed process 930 (python3) total-vm:487172kB, anon-rss:475816kB, file-rss:4kB, UID:2001\n"
+    )
+    output = "srun: error: n2: task 1: Killed\nsrun: error: n3: task 2: Exited with exit code 1\n"
+    files = {"job.txt": FAILED, "hosts/n2/clock.txt": clock(0), "hosts/n2/dmesg.txt": kernel, "logs/slurm-7.out": output}
+    diagnosis = diagnosed(tmp_path, files)
+    assert answer(diagnosis)[:3] == ("killed-by-signal", "n2", 1)
+    dropped = {other.cause: other.why_not for other in diagnosis.alternatives}
+    assert dropped["segfault"] == dropped["host-oom"] == "it was a process from before the job started"
+
+
+def test_a_crash_long_after_the_job_was_no_process_of_its_own(tmp_path: Path) -> None:
+    kernel = "[ 5100.000000] python3[925]: segfault at 0 ip 00000000402c1219 sp 0000007fbffe0db8 error 4 in libc.so.6[40191000+156000]\n"
+    files = {"job.txt": FAILED, "hosts/n2/clock.txt": clock(0), "hosts/n2/dmesg.txt": kernel, "logs/slurm-7.out": "step 1\n"}
+    diagnosis = diagnosed(tmp_path, files)
+    assert answer(diagnosis)[:2] == ("nonzero-exit", None)
+
+
+SACCT = """JobID|State|ExitCode|Start|End|NNodes|NTasks|NodeList
+7|FAILED|1:0|2026-11-30T05:00:00|2026-11-30T05:20:00|3||n[1-3]
+7.batch|FAILED|1:0|2026-11-30T05:00:00|2026-11-30T05:20:00|1|1|n1
+7.0|FAILED|1:0|2026-11-30T05:00:00|2026-11-30T05:20:00|3|{tasks}|n[1-3]
+"""
+STALLED = (
+    "2026-11-30 05:10:00,100 [rank 0] INFO step 1\n2026-11-30 05:10:00,100 [rank 1] INFO step 1\n"
+    "2026-11-30 05:10:00,100 [rank 2] INFO step 1\n"
+    "2026-11-30 05:10:10,300 [rank 2] ERROR all_reduce: rank 1 did not send its part within 10 s\n"
+    "2026-11-30 05:10:10,310 [rank 0] ERROR all_reduce: rank 2 did not send its part within 10 s\n"
+)
+
+
+def test_the_one_who_did_not_come_is_the_one_who_names_nobody(tmp_path: Path) -> None:
+    """Rank 0 waits for rank 2, and rank 2 for rank 1. Where rank 1 ran is known from Slurm: one task on each host."""
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "sacct.txt": SACCT.format(tasks=3), "logs/slurm-7.out": STALLED})
+    assert answer(diagnosis) == ("rank-stalled", "n2", 1, "likely")
+
+
+def test_ranks_are_not_taken_for_tasks_where_there_are_more_of_them(tmp_path: Path) -> None:
+    """Under a launcher rank 1 may run on the first host."""
+    more = STALLED.replace("step 1\n", "step 1\n2026-11-30 05:10:00,100 [rank 11] INFO step 1\n", 1)
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "sacct.txt": SACCT.format(tasks=3), "logs/slurm-7.out": more})
+    assert answer(diagnosis)[:3] == ("rank-stalled", None, 1)
+
+
+def test_two_that_each_miss_the_other_name_nobody(tmp_path: Path) -> None:
+    mutual = STALLED.replace("[rank 0] ERROR all_reduce: rank 2", "[rank 1] ERROR all_reduce: rank 2")
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "sacct.txt": SACCT.format(tasks=3), "logs/slurm-7.out": mutual})
+    assert answer(diagnosis)[:3] == ("rank-stalled", None, None)
+
+
+def test_the_end_of_a_connection_in_pythons_own_words_is_no_exception_of_the_ranks_own(tmp_path: Path) -> None:
+    traceback = (
+        'Traceback (most recent call last):\n  File "/ckpt/train.py", line 100, in all_reduce\n    part = before.recv()\n'
+        '  File "/usr/lib/python3.11/multiprocessing/connection.py", line 382, in _recv\n    raise EOFError\nEOFError\n'
+    )
+    own = "Traceback (most recent call last):\n  File \"/ckpt/train.py\", line 107, in load\nKeyError: 'labels'\n"
+    files = {"job.txt": FAILED, "logs/rank-0.log": traceback, "logs/rank-1.log": own, "logs/rank-2.log": traceback}
+    diagnosis = diagnosed(tmp_path, {**files, "sacct.txt": SACCT.format(tasks=3)})
+    assert answer(diagnosis) == ("python-exception", "n2", 1, "established")
+    assert {event.signature for event in diagnosis.collateral} >= {"connection-lost"}

@@ -290,9 +290,9 @@ def test_sacct_with_bars() -> None:
     assert (job.start, job.end, job.time_limit_s) == (START, START + 97, 300.0)
     assert (job.hosts, job.tasks, job.partition, job.cluster) == (("c01", "c02", "c03"), 3, "gpu", "lab")
     assert job.steps == (
-        StepFacts("batch", "FAILED", 1, 0, ("c01",)),
-        StepFacts("extern", "COMPLETED", 0, 0, ("c01", "c02", "c03")),
-        StepFacts("0", "CANCELLED", 0, 15, ("c01", "c02", "c03")),
+        StepFacts("batch", "FAILED", 1, 0, ("c01",), 1),
+        StepFacts("extern", "COMPLETED", 0, 0, ("c01", "c02", "c03"), 3),
+        StepFacts("0", "CANCELLED", 0, 15, ("c01", "c02", "c03"), 3),
     )
 
 
