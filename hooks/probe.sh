@@ -146,8 +146,9 @@ END {
 node_facts() {
     tell clock.txt 4096 clock_text
     tell_files /proc/self/mounts /proc/self/mountinfo /proc/self/mountstats /proc/meminfo
-    tell cgroup.txt 32768 cgroup_text
+    # Before the slower ones: an overloaded node does not come to all of them.
     tell dmesg.txt 524288 dmesg_text
+    tell cgroup.txt 32768 cgroup_text
     tell versions.txt 16384 versions_text
     tell slurmd.log 131072 slurmd_text
     tell links.txt 65536 links_text
@@ -495,7 +496,7 @@ lanes() {
     }
 }
 
-node_sections='clock.txt mounts.txt mountinfo.txt mountstats.txt meminfo.txt cgroup.txt dmesg.txt versions.txt slurmd.log links.txt ibstat.txt'
+node_sections='clock.txt mounts.txt mountinfo.txt mountstats.txt meminfo.txt dmesg.txt cgroup.txt versions.txt slurmd.log links.txt ibstat.txt'
 
 be_humble() {
     # Not less: beside a job that spins, a probe at 19 would tell nothing before its time is over.

@@ -55,6 +55,8 @@ echo "$w begin dmesg.txt"; echo "[    1.000000] job $1"; echo "$w end dmesg.txt 
 echo "$w begin mounts.txt"; cat /proc/self/mounts; echo "$w end mounts.txt ok 0"
 echo "$w begin df.txt"; echo "df: /dead: no answer within 3 s"; echo "$w end df.txt ok 0"
 echo "$w begin nvidia-smi.txt"; echo "absent: nvidia-smi"; echo "$w end nvidia-smi.txt absent 0"
+for rest in mountinfo mountstats meminfo cgroup versions links ibstat ps stacks; do echo "$w begin $rest.txt"; echo "$w end $rest.txt ok 0"; done
+echo "$w begin slurmd.log"; echo "$w end slurmd.log ok 0"
 echo "$w complete 0.01"
 """
 _HALF = b"w=0123456789abcdef; echo denpex-probe 1 $w; echo $w begin dmesg.txt; echo '[    1.000000] half'; exec sleep 60\n"
@@ -153,6 +155,14 @@ def test_a_host_that_hangs_in_mid_answer_keeps_what_it_had_said(server: Any, tmp
     assert report.reason.startswith("no answer in time")
     assert (gathered.folder / "hosts/n1/dmesg.txt").read_text() == "[    1.000000] half\n"
     assert (gathered.folder / "hosts/n1/clock.txt").read_text().count("received=") >= 5
+
+
+def test_what_an_overloaded_host_did_not_come_to_is_said_to_be_late(server: Any, tmp_path: Path) -> None:
+    """The probe ended in time, and said so; its last sections had not been begun."""
+    probe = b"w=0123456789abcdef; echo denpex-probe 1 $w; echo $w begin ps.txt; echo $w end ps.txt ok 0; echo $w complete 9.02\n"
+    report = _reports(_gather(server, _job(("n1",)), tmp_path, probe=probe))["n1"]
+    assert (report.status, report.sources["ps.txt"], report.sources["dmesg.txt"], report.sources["df.txt"]) == ("partial", "ok", "late", "late")
+    assert "dmesg.txt late" in report.reason
 
 
 def test_a_host_that_floods_is_cut(server: Any, tmp_path: Path) -> None:

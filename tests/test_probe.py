@@ -23,7 +23,7 @@ from collector.facts.links import read_links
 from collector.facts.memory import read_meminfo
 from collector.facts.mounts import read_mounts
 from collector.facts.processes import read_ps
-from collector.live.probe_stream import NOTES, ProbeStream, read_stream, split
+from collector.live.probe_stream import EXPECTED, NOTES, ProbeStream, read_stream, split, statuses
 
 PROBE = Path(__file__).resolve().parent.parent / "hooks" / "probe.sh"
 SHELLS = {"dash": ["dash"], "bash": ["bash", "--posix"], "busybox": ["busybox", "ash"]}
@@ -96,6 +96,11 @@ def test_every_section_is_told_and_understood(shell: list[str]) -> None:
     assert any(link.name == "lo" for link in read_links(text(done, "links.txt")))
     assert read_meminfo(text(done, "meminfo.txt")) is not None
     assert limit_facts(text(done, "cgroup.txt")) == []
+
+
+def test_the_reader_expects_what_the_probe_tells(shell: list[str]) -> None:
+    told = run(shell).told
+    assert set(statuses(told)) == set(told.sections) == set(EXPECTED)
 
 
 def test_df_tells_space_and_inodes_of_the_root(shell: list[str]) -> None:

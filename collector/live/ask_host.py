@@ -14,7 +14,7 @@ from collector.facts.mounts import Mount, read_mounts
 from collector.live.bundle_folder import BundleFolder
 from collector.live.clock_rounds import Lines, clock_rounds
 from collector.live.logpaths import LogPath, is_of_its_host, is_wanted, of_found
-from collector.live.probe_stream import ProbeStream, read_stream
+from collector.live.probe_stream import ProbeStream, read_stream, statuses
 from collector.live.remote_files import find_remote_files, read_remote_files
 from collector.live.ssh import Connector, Unreachable
 from collector.live.ssh_session import Connection, Ended
@@ -114,7 +114,7 @@ def _write(found: ProbeStream, clock: str, host: str, folder: BundleFolder) -> N
 
 
 def _report(host: str, found: ProbeStream, clock: str, ended: Ended, seconds: float) -> HostReport:
-    sources = {name: str(section.status) for name, section in found.sections.items()}
+    sources: dict[str, str] = {**statuses(found)}
     if clock:
         sources["clock.txt"] = "ok"
     faulty = [f"{name} {status}" for name, status in sources.items() if status in _FAULTY]

@@ -22,6 +22,12 @@ Status = Literal["ok", "late", "denied", "absent", "failed", "cut"]
 NOTES = "probe.txt"
 """The file that `split` adds: the status of every other one, and whether the stream was complete."""
 
+EXPECTED = (
+    "clock.txt", "mounts.txt", "mountinfo.txt", "mountstats.txt", "meminfo.txt", "dmesg.txt", "cgroup.txt", "versions.txt", "slurmd.log",
+    "links.txt", "ibstat.txt", "nvidia-smi.txt", "ps.txt", "df.txt", "stacks.txt",
+)  # fmt: skip
+"""All that the probe tells of, if only that it is absent or late."""
+
 _FIRST = re.compile(rb"(?:^|\n)denpex-probe 1 ([0-9A-Za-z-]{8,80})\r?\n")
 _BEGIN = re.compile(r"begin (?P<name>[a-z][a-z0-9-]{0,40}\.(?:txt|log))")
 _END = re.compile(r"end (?P<name>\S+) (?P<status>ok|late|denied|absent|failed|cut) (?P<left_out>[0-9]{1,15})")
@@ -47,6 +53,13 @@ class ProbeStream:
     @property
     def is_complete(self) -> bool:
         return self.seconds is not None
+
+
+def statuses(found: ProbeStream) -> dict[str, Status]:
+    """How each section fared, those included that an overloaded node, or a lost connection, left untold."""
+    told: dict[str, Status] = {name: section.status for name, section in found.sections.items()}
+    rest: Status = "late" if found.is_complete else "cut"
+    return told | {name: rest for name in EXPECTED if told and name not in told}
 
 
 def split(stream: bytes) -> dict[str, str]:

@@ -208,7 +208,7 @@ class Cluster:
                 raise RuntimeError(f"{on.name} cannot be brought back; see {on.console}")
 
     def _is_tidy(self, on: Node) -> bool:
-        command = "rm -f /var/lib/denpex-epilog; find /scratch /ckpt -mindepth 1 -delete; touch /scratch/.t /ckpt/.t && rm /scratch/.t /ckpt/.t; pgrep slurmd"
+        command = "rm -f /var/lib/denpex-epilog; find /scratch /ckpt -mindepth 1 -delete; touch /scratch/.t /ckpt/.t && rm /scratch/.t /ckpt/.t && pgrep slurmd"
         if not nodes.is_running(self.box, on):
             return False
         try:
