@@ -1,4 +1,4 @@
-"""What all tests share: an odd time zone, golden files with `--update`, and the diagnoses built by hand."""
+"""What all tests share: an odd time zone, golden files with `--update`, the diagnoses built by hand, and a real sshd."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import unified_diff
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -43,12 +44,31 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture(scope="session")
 def samples() -> ModuleType:
-    """The module report_samples.py: in importlib mode tests cannot import one another."""
+    """The module report_samples.py."""
     return load_samples()
 
 
 def load_samples() -> ModuleType:
-    name = "report_samples"
+    return _load("report_samples")
+
+
+@pytest.fixture(scope="session")
+def ssh_server() -> ModuleType:
+    """The module ssh_server.py: keys, and sockets that behave like broken hosts."""
+    return _load("ssh_server")
+
+
+@pytest.fixture(scope="module")
+def server(ssh_server: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A real sshd, one for each file of tests."""
+    if ssh_server.ABSENT:
+        pytest.skip(ssh_server.ABSENT)
+    with ssh_server.serve(tmp_path_factory.mktemp("sshd")) as running:
+        yield running
+
+
+def _load(name: str) -> ModuleType:
+    """In importlib mode tests cannot import one another, so what they share is loaded by its path, once."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, _HERE / f"{name}.py")
         assert spec and spec.loader

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
 import tarfile
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,19 +17,7 @@ from collector.survey import survey
 from hooks.collect import CollectOptions, collect_job, probe_text
 from hooks.config import config_from, override
 
-_spec = importlib.util.spec_from_file_location("ssh_server", Path(__file__).with_name("ssh_server.py"))
-assert _spec and _spec.loader
-ssh_server = sys.modules.setdefault("ssh_server", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(ssh_server)
-
 SHIPPED = config_from({}, None).collect
-pytestmark = pytest.mark.skipif(bool(ssh_server.ABSENT), reason=ssh_server.ABSENT)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with ssh_server.serve(tmp_path_factory.mktemp("sshd")) as running:
-        yield running
 
 
 @pytest.fixture

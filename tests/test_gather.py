@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import os
 import signal
 import stat
-import sys
 import tarfile
 import tempfile
 import threading
@@ -39,13 +37,6 @@ from collector.manifest import HostReport, LogReport, Manifest, manifest_text, r
 from collector.survey import survey
 from hooks.progress import Live, Plain, Quiet, progress_for
 
-_spec = importlib.util.spec_from_file_location("ssh_server", Path(__file__).with_name("ssh_server.py"))
-assert _spec and _spec.loader
-ssh_server = sys.modules.setdefault("ssh_server", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(ssh_server)
-
-pytestmark = pytest.mark.skipif(bool(ssh_server.ABSENT), reason=ssh_server.ABSENT)
-
 _NOBODY = 65534
 _PROBE = b"""\
 w=0123456789abcdef
@@ -60,13 +51,6 @@ echo "$w begin slurmd.log"; echo "$w end slurmd.log ok 0"
 echo "$w complete 0.01"
 """
 _HALF = b"w=0123456789abcdef; echo denpex-probe 1 $w; echo $w begin dmesg.txt; echo '[    1.000000] half'; exec sleep 60\n"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    folder = tmp_path_factory.mktemp("sshd")
-    with ssh_server.serve(folder) as running:
-        yield running
 
 
 @pytest.fixture
@@ -124,7 +108,7 @@ def test_the_clock_is_bounded_to_milliseconds_on_this_machine(server: Any, tmp_p
     assert sample.boot_time is not None and sample.boot_id == "x"
 
 
-def test_every_way_to_fail_has_its_status_and_costs_its_deadline(server: Any, tmp_path: Path) -> None:
+def test_every_way_to_fail_has_its_status_and_costs_its_deadline(server: Any, tmp_path: Path, ssh_server: Any) -> None:
     with ssh_server.broken_host(lambda connection: None) as silent:
         config = server.configured(
             f"Host dead\n  HostName 127.0.0.1\n  Port {ssh_server.free_port()}",
@@ -161,7 +145,12 @@ def test_what_an_overloaded_host_did_not_come_to_is_said_to_be_late(server: Any,
     """The probe ended in time, and said so; its last sections had not been begun."""
     probe = b"w=0123456789abcdef; echo denpex-probe 1 $w; echo $w begin ps.txt; echo $w end ps.txt ok 0; echo $w complete 9.02\n"
     report = _reports(_gather(server, _job(("n1",)), tmp_path, probe=probe))["n1"]
-    assert (report.status, report.sources["ps.txt"], report.sources["dmesg.txt"], report.sources["df.txt"]) == ("partial", "ok", "late", "late")
+    assert (report.status, report.sources["ps.txt"], report.sources["dmesg.txt"], report.sources["df.txt"]) == (
+        "partial",
+        "ok",
+        "late",
+        "late",
+    )
     assert "dmesg.txt late" in report.reason
 
 
@@ -177,7 +166,7 @@ def test_a_host_that_has_no_shell_is_partial_and_no_error(server: Any, tmp_path:
     assert _reports(gathered)["n1"].status == "partial"
 
 
-def test_many_hosts_with_some_dead_and_some_hanging_all_end(server: Any, tmp_path: Path) -> None:
+def test_many_hosts_with_some_dead_and_some_hanging_all_end(server: Any, tmp_path: Path, ssh_server: Any) -> None:
     dead, hanging = ssh_server.free_port(), 60
     with ssh_server.broken_host(lambda connection: connection.sendall(b"SSH-2.0-mute\r\n")) as mute:
         config = server.configured(f"Host n30 n50\n  Port {dead}", f"Host n7 n{hanging}\n  Port {mute}")

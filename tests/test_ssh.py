@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +20,6 @@ from collector.live.ssh import Connector, Unreachable
 from collector.live.ssh_config import Routes, split_jump
 from collector.live.ssh_session import Connection
 from collector.live.watchdog import WATCHDOG, bounded
-
-_spec = importlib.util.spec_from_file_location("ssh_server", Path(__file__).with_name("ssh_server.py"))
-assert _spec and _spec.loader
-ssh_server = sys.modules.setdefault("ssh_server", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(ssh_server)
-
-_needs_sshd = pytest.mark.skipif(bool(ssh_server.ABSENT), reason=ssh_server.ABSENT)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with ssh_server.serve(tmp_path_factory.mktemp("sshd")) as running:
-        yield running
 
 
 def _until(seconds: float) -> float:
@@ -55,7 +41,6 @@ def _failed(config: Path, name: str = "n1", seconds: float = 5) -> Unreachable:
     return result
 
 
-@_needs_sshd
 def test_a_command_s_output_errors_and_status_come_back(server: Any) -> None:
     connection = _connected(server.config)
     answer = connection.run("cat; echo err >&2; exit 3", _until(30), b"input")
@@ -64,7 +49,6 @@ def test_a_command_s_output_errors_and_status_come_back(server: Any) -> None:
     connection.close()
 
 
-@_needs_sshd
 def test_ten_megabytes_of_output_and_of_errors_are_drained_to_the_cap(server: Any) -> None:
     connection = _connected(server.config)
     both = "head -c 5000000 /dev/zero >&2; head -c 10000000 /dev/zero; head -c 5000000 /dev/zero >&2"
@@ -76,7 +60,6 @@ def test_ten_megabytes_of_output_and_of_errors_are_drained_to_the_cap(server: An
     connection.close()
 
 
-@_needs_sshd
 def test_a_host_that_hangs_in_mid_answer_gives_what_it_had_said(server: Any) -> None:
     connection = _connected(server.config)
     began = time.monotonic()
@@ -86,7 +69,6 @@ def test_a_host_that_hangs_in_mid_answer_gives_what_it_had_said(server: Any) -> 
     connection.close()
 
 
-@_needs_sshd
 def test_a_connection_that_breaks_is_told_from_an_end(server: Any) -> None:
     connection = _connected(server.config)
     answer = connection.run("echo x; sleep 0.5; kill -9 $PPID; sleep 60", _until(30))
@@ -94,7 +76,6 @@ def test_a_connection_that_breaks_is_told_from_an_end(server: Any) -> None:
     assert connection.run("true", _until(2)).ended == "lost"
 
 
-@_needs_sshd
 def test_a_command_that_a_signal_ended_has_ended(server: Any) -> None:
     connection = _connected(server.config)
     assert connection.run("kill -9 $$", _until(30)).ended == "ok"
@@ -112,7 +93,9 @@ def test_a_command_that_a_signal_ended_has_ended(server: Any) -> None:
     ],
     ids=["silent", "greets and hangs", "no sshd", "hangs up", "garbage"],
 )
-def test_a_broken_host_costs_its_deadline_and_says_how(behave: Callable[[socket.socket], object], kind: str, tmp_path: Path) -> None:
+def test_a_broken_host_costs_its_deadline_and_says_how(
+    behave: Callable[[socket.socket], object], kind: str, tmp_path: Path, ssh_server: Any
+) -> None:
     with ssh_server.broken_host(behave) as port:
         config = tmp_path / "config"
         config.write_text(f"Host n1\n  HostName 127.0.0.1\n  Port {port}\n", encoding="utf-8")
@@ -121,7 +104,7 @@ def test_a_broken_host_costs_its_deadline_and_says_how(behave: Callable[[socket.
         assert str(port) in found.reason
 
 
-def test_a_refused_port_and_a_wrong_name(tmp_path: Path) -> None:
+def test_a_refused_port_and_a_wrong_name(tmp_path: Path, ssh_server: Any) -> None:
     config = tmp_path / "config"
     config.write_text(f"Host n1\n  HostName 127.0.0.1\n  Port {ssh_server.free_port()}\n", encoding="utf-8")
     refused = _failed(config)
@@ -133,8 +116,7 @@ def test_a_refused_port_and_a_wrong_name(tmp_path: Path) -> None:
         assert _failed(config, name).kind == "config"
 
 
-@_needs_sshd
-def test_an_unknown_a_changed_and_a_revoked_host_key_are_refused(server: Any, tmp_path: Path) -> None:
+def test_an_unknown_a_changed_and_a_revoked_host_key_are_refused(server: Any, tmp_path: Path, ssh_server: Any) -> None:
     other = ssh_server.make_key(tmp_path / "other").with_suffix(".pub").read_text()
     real = (server.folder / "host.pub").read_text()
     name = f"[127.0.0.1]:{server.port}"
@@ -148,7 +130,6 @@ def test_an_unknown_a_changed_and_a_revoked_host_key_are_refused(server: Any, tm
         assert "SHA256:" in found.reason or word == "certificate"
 
 
-@_needs_sshd
 @pytest.mark.parametrize("form", ["plain", "hashed", "wildcard"])
 def test_a_host_is_known_in_every_form_of_known_hosts(server: Any, tmp_path: Path, form: str) -> None:
     known = tmp_path / "known"
@@ -161,15 +142,15 @@ def test_a_host_is_known_in_every_form_of_known_hosts(server: Any, tmp_path: Pat
     _connected(server.configured("Host *", f"UserKnownHostsFile {known}")).close()
 
 
-@_needs_sshd
 def test_a_host_key_alias_is_what_the_host_is_called(server: Any, tmp_path: Path) -> None:
     known = tmp_path / "known"
     known.write_text(f"nodes {(server.folder / 'host.pub').read_text()}", encoding="utf-8")
     _connected(server.configured("Host *", f"UserKnownHostsFile {known}", "HostKeyAlias nodes")).close()
 
 
-@_needs_sshd
-def test_a_refused_a_missing_and_a_locked_key_are_told(server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_a_missing_and_a_locked_key_are_told(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ssh_server: Any
+) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     stranger = ssh_server.make_key(tmp_path / "stranger")
     locked = ssh_server.make_key(tmp_path / "locked", "-N", "secret")
@@ -181,7 +162,6 @@ def test_a_refused_a_missing_and_a_locked_key_are_told(server: Any, tmp_path: Pa
         assert words in found.reason
 
 
-@_needs_sshd
 @pytest.mark.skipif(not shutil.which("ssh-agent"), reason="needs ssh-agent: apt-get install openssh-client")
 def test_a_key_of_the_agent_is_used(server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.DEVNULL)
@@ -203,7 +183,6 @@ def test_a_key_of_the_agent_is_used(server: Any, tmp_path: Path, monkeypatch: py
         agent.wait(5)
 
 
-@_needs_sshd
 def test_a_jump_host_is_shared_and_its_own_failure_is_not_the_host_s(server: Any) -> None:
     config = server.configured("Host far*", "HostName 127.0.0.1", f"Port {server.port}", "ProxyJump n1", "Host *")
     connector = Connector(config)
@@ -221,7 +200,6 @@ def test_a_jump_host_is_shared_and_its_own_failure_is_not_the_host_s(server: Any
     assert (_failed(closed, "far1").kind, _failed(closed, "far1").is_evidence) == ("no-route", True)
 
 
-@_needs_sshd
 def test_a_proxy_command_is_used_and_a_dead_one_does_not_spin(server: Any) -> None:
     relay = f"{sys.executable} -c \"import socket,sys,os,threading; s=socket.create_connection(('127.0.0.1',{server.port}));"
     relay += "threading.Thread(target=lambda: [os.write(1,d) for d in iter(lambda: s.recv(65536), b'')], daemon=True).start();"
