@@ -2,6 +2,7 @@
 
     DenpexError                what is wrong, which file it is about, how to mend it
     ├── BadInput (2)           a target that is no bundle, folder, log or job id; an unusable archive
+    │   └── NoAnswer (2)       Slurm does not answer now; it may later
     ├── NothingToRead (3)      a target in which there is no evidence at all
     └── BadSignature (4)       one or more signature files that break the rules of signatures/README.md
 
@@ -24,6 +25,10 @@ class DenpexError(Exception):
 
 class BadInput(DenpexError):
     exit_status = 2
+
+
+class NoAnswer(BadInput):
+    """Slurm does not answer."""
 
 
 class NothingToRead(DenpexError):

@@ -19,12 +19,13 @@ from hooks.config import CollectSettings, load_config, override
 from hooks.config_commands import app as config_app
 from hooks.run import Knowledge, check_folder, default_report_name, diagnose_target, load_knowledge, write_private
 from hooks.signature_commands import app as signature_app
+from hooks.worker_commands import worker
 from reports.html import render_html
 from reports.json_form import as_json
 from reports.text import explain, print_verdict
 from signatures.diagnosis import Diagnosis
 
-SUBCOMMANDS = ("config", "signatures")
+SUBCOMMANDS = ("config", "signatures", "worker")
 _ClickException: type[Any] = typer.BadParameter.__mro__[2]
 """What wrong use raises: BadParameter < UsageError < ClickException. Newer typer brings a click of its own, so it is not imported."""
 
@@ -137,6 +138,7 @@ def _write_report(target: str, diagnosis: Diagnosis, knowledge: Knowledge, html:
 app_with_subcommands = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app_with_subcommands.add_typer(config_app, name="config")
 app_with_subcommands.add_typer(signature_app, name="signatures")
+app_with_subcommands.command("worker")(worker)
 
 
 def main() -> None:

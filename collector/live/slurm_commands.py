@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from collector.errors import BadInput
+from collector.errors import BadInput, NoAnswer
 from collector.hostlist import fold
 from collector.job import JobFacts
 from collector.live.command import Result, run
 from collector.live.job_id import JobId
-from collector.live.slurm_runs import chosen_task, last_begun_run, records_of, rows_of
+from collector.live.slurm_runs import chosen_task, last_begun_run, records_of, rows_of, run_ended_at
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
 
 _ANSWER_S = 20.0
@@ -55,6 +55,9 @@ class Slurm:
     def sacct(self, *words: str) -> Result:
         return self._run("sacct", *self._cluster_option(), *words)
 
+    def sinfo(self, *words: str) -> Result:
+        return self._run("sinfo", *self._cluster_option(), *words)
+
     def _cluster_option(self) -> tuple[str, ...]:
         return ("-M", self.cluster) if self.cluster else ()
 
@@ -74,18 +77,21 @@ def job_facts(job_id: JobId, cluster: str | None = None) -> JobFacts:
     return ask_slurm(job_id, cluster).job
 
 
-def ask_slurm(job_id: JobId, cluster: str | None = None, answer_s: float = _ANSWER_S) -> SlurmRecords:
-    """All that Slurm says of the job. Raises BadInput for a job that it does not know or that has not begun, and where nothing answers."""
+def ask_slurm(job_id: JobId, cluster: str | None = None, answer_s: float = _ANSWER_S, ended: float | None = None) -> SlurmRecords:
+    """All that Slurm says of the job. Raises BadInput for a job that it does not know or that has not begun, and where nothing answers.
+
+    Of a job that was requeued the present run, or the last one that began; with `ended` (epoch seconds) the one that ended about then.
+    """
     if cluster is not None and not _CLUSTER.fullmatch(cluster):
         raise BadInput(f"{cluster[:60]!r} is no name of a cluster", "sacctmgr show cluster lists them")
     slurm = Slurm(cluster, answer_s)
-    shown, told = slurm.scontrol("show", "job", "-o", job_id.text), _ask_sacct(slurm, job_id)
+    shown, told = slurm.scontrol("show", "job", "-o", job_id.text), sacct_rows(slurm, [job_id.text])
     notes = [problem for problem in (shown.problem, told.problem) if problem]
     job_id, note = chosen_task(job_id, shown.out, told.out)
     notes += [note] if note else []
     record, rows = records_of(job_id, shown.out), rows_of(job_id, told.out)
     live = read_scontrol_job(record, wanted=job_id.text)
-    records = _of_run(job_id, live, record, rows, notes)
+    records = _of_run(job_id, live, record, rows, notes, ended)
     if records.job.job_id is None:
         raise _unknown(job_id, shown, told)
     # A controller that did not answer once costs one deadline, not four.
@@ -96,28 +102,40 @@ def _answers(shown: Result) -> bool:
     return not shown.problem or "nvalid job id" in shown.problem
 
 
-def _ask_sacct(slurm: Slurm, job_id: JobId) -> Result:
-    """Older versions do not know every field, and then print nothing at all."""
-    asked = ("-P", "-D", "-j", job_id.text)
+def sacct_rows(slurm: Slurm, job_ids: Sequence[str]) -> Result:
+    """The rows of all runs and steps of these jobs, with a header, in one question.
+
+    Older versions do not know every field, and then print nothing at all.
+    """
+    asked = ("-P", "-D", "-j", ",".join(job_ids))
     result = slurm.sacct(*asked, f"--format={_FIELDS},{_NEWER_FIELDS}")
     return slurm.sacct(*asked, f"--format={_FIELDS}") if "nvalid field" in result.err else result
 
 
-def _of_run(job_id: JobId, live: JobFacts, record: str, rows: str, notes: list[str]) -> SlurmRecords:
-    """The run to explain: the present one, or the last before it where the job was put back into the queue."""
-    if live.state not in _NOT_BEGUN or not last_begun_run(rows):
+def _of_run(job_id: JobId, live: JobFacts, record: str, rows: str, notes: list[str], ended: float | None) -> SlurmRecords:
+    """The run to explain: the one that `ended` then, else the present one, or the last before it if the job was put back into the queue."""
+    earlier = last_begun_run(rows) if ended is None else run_ended_at(rows, ended, wanted=job_id.text)
+    is_put_back = live.state in _NOT_BEGUN if ended is None else _is_later(live, read_sacct(earlier, wanted=job_id.text))
+    if not is_put_back or not earlier:
         # A requeued job's earlier runs, and their states, are in the rows, too.
         job = _trusted(merge(live, read_sacct(rows, wanted=job_id.text)), live, read_sacct(rows, wanted=job_id.text), notes)
         if job.state in _GOING_ON:
             notes.append(f"the job is still {job.state.lower()}: this is what there is now")
         return SlurmRecords(job, _texts(record, rows), notes=tuple(notes))
-    earlier = last_begun_run(rows)
-    notes.append(f"the job waits in the queue again ({live.state}): what is told is its last run")
+    if ended is None:
+        notes.append(f"the job waits in the queue again ({live.state}): what is told is its last run")
+    else:
+        notes.append(f"the job was put back into the queue (now {live.state}): what is told is an earlier run")
     lasting = replace(
         live, state=None, reason=None, exit_code=None, signal=None, derived_exit_code=None, start=None, end=None, hosts=(), batch_host=None
     )
-    ended = read_sacct(earlier, wanted=job_id.text)
-    return SlurmRecords(_trusted(merge(ended, lasting), live, ended, notes), _texts("", earlier), notes=tuple(notes))
+    run = read_sacct(earlier, wanted=job_id.text)
+    return SlurmRecords(_trusted(merge(run, lasting), live, run, notes), _texts("", earlier), notes=tuple(notes))
+
+
+def _is_later(live: JobFacts, run: JobFacts) -> bool:
+    """Whether what scontrol shows is a run that began after this one, or has yet to begin."""
+    return live.state in _NOT_BEGUN or (live.start is not None and run.end is not None and live.start >= run.end)
 
 
 def _texts(record: str, rows: str) -> dict[str, str]:
@@ -140,7 +158,7 @@ def _unknown(job_id: JobId, shown: Result, told: Result) -> BadInput:
     if shown.out.strip() or told.out.strip() or "nvalid job id" in shown.problem:
         why = "" if not told.problem else f" ({told.problem})"
         return BadInput(f"Slurm does not know job {job_id.text}{why}", "check the number; for another cluster give -M NAME")
-    return BadInput(f"Slurm does not answer: {shown.problem or 'no job'}; {told.problem or 'no job'}", "check with: scontrol ping")
+    return NoAnswer(f"Slurm does not answer: {shown.problem or 'no job'}; {told.problem or 'no job'}", "check with: scontrol ping")
 
 
 def _completed(slurm: Slurm, job_id: JobId, records: SlurmRecords) -> SlurmRecords:

@@ -6,6 +6,7 @@ import re
 
 from collector.hostlist import fold
 from collector.live.job_id import JobId
+from collector.slurm_text import read_sacct
 from collector.slurm_values import state_of
 
 _ARRAY_RECORD = re.compile(r"^JobId=[0-9]+ ArrayJobId=(?P<array>[0-9]+) ArrayTaskId=(?P<task>[0-9]+) (?P<rest>.*)", re.M)
@@ -17,6 +18,7 @@ _ANY_RECORD = re.compile(
 _STATE = re.compile(r"\sJobState=(\S+)")
 _WELL = frozenset(("COMPLETED", "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "REQUEUED", "SUSPENDED", ""))
 _NOT_BEGUN = frozenset(("PENDING", "CONFIGURING", "REQUEUE_HOLD", "SPECIAL_EXIT", ""))
+_SAME_MOMENT_S = 120.0
 
 
 def chosen_task(job_id: JobId, shown: str, told: str) -> tuple[JobId, str]:
@@ -83,11 +85,31 @@ def _is_row_of(job_id: JobId, row: str) -> bool:
 
 def last_begun_run(rows: str) -> str:
     """Header and rows of the last run that began, of a job that was requeued since; nothing where none did."""
+    begun = [run for run in runs_of(rows) if _state_in(run.split("\n")[1], rows.partition("\n")[0]) not in _NOT_BEGUN]
+    return begun[-1] if begun else ""
+
+
+def run_ended_at(rows: str, ended: float, wanted: str) -> str:
+    """Header and rows of the run that ended nearest to `ended` (epoch seconds); of the last one where none ended within two minutes of it.
+
+    Whoever tells when it ended has it from the same controller, a moment later.
+    """
+    runs = runs_of(rows)
+    ends = {number: read_sacct(run, wanted=wanted).end for number, run in enumerate(runs)}
+    gaps = {number: abs(end - ended) for number, end in ends.items() if end is not None and abs(end - ended) <= _SAME_MOMENT_S}
+    # Of two that are as near, the later.
+    number = min(gaps, key=lambda number: (gaps[number], -number), default=len(runs) - 1)
+    return runs[number] if runs else ""
+
+
+def runs_of(rows: str) -> tuple[str, ...]:
+    """Each run of the job, in the order in which they were begun, as the header and its own rows."""
     header, *lines = rows.rstrip("\n").split("\n")
-    runs: list[list[str]] = []
+    runs: list[dict[str, str]] = []
     for line in lines:
-        if "." not in line.partition("|")[0] or not runs:
-            runs.append([])
-        runs[-1].append(line)
-    begun = [run for run in runs if _state_in(run[0], header) not in _NOT_BEGUN]
-    return "".join(f"{line}\n" for line in (header, *begun[-1])) if begun else ""
+        name = line.partition("|")[0]
+        # The components of a heterogeneous job, 12+0 and 12+1, are one run; a name that comes again begins the next.
+        if not runs or ("." not in name and name in runs[-1]):
+            runs.append({})
+        runs[-1][name] = line
+    return tuple("".join(f"{line}\n" for line in (header, *run.values())) for run in runs)

@@ -1,0 +1,64 @@
+"""What happened to this run? Collects its evidence, diagnoses it, and leaves bundle, report and result in the child's folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from collector.errors import NoAnswer
+from collector.live.gather import pack
+from collector.live.job_id import parse_job_id
+from collector.live.slurm_commands import SlurmRecords, ask_slurm
+from hooks.collect import CollectOptions, collect_records
+from hooks.config import Config
+from hooks.progress import Quiet
+from hooks.run import Knowledge, diagnose_target
+from hooks.worker.child import TryLater
+from hooks.worker.final_state import Failed
+from hooks.worker.incident import Task
+from hooks.worker.report_files import write_report
+from hooks.worker.state_folder import write_json
+
+BUNDLE = "bundle.tar.gz"
+_RESULT = "result.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`cause` is empty where there is none to name; `hosts` counts those that were to be asked, `answered` those that were."""
+
+    verdict: str
+    cause: str
+    host: str
+    hosts: int
+    answered: int
+
+
+def examine(failed: Failed, task: Task, folder: Path, config: Config, knowledge: Knowledge) -> None:
+    """Runs in a child. Raises whatever goes wrong: the worker tries again."""
+    slurm = _ask(failed)
+    collected = collect_records(slurm, CollectOptions(quiet=True), config.collect, Quiet())
+    diagnosis = diagnose_target(str(collected.path), knowledge)
+    write_report(folder, diagnosis, knowledge, failed.run.key, (task,))
+    pack(collected.path, folder / BUNDLE)
+    began = diagnosis.initiating
+    result = Result(
+        diagnosis.verdict, diagnosis.cause.id if diagnosis.cause else "", (began and (began.host or began.external)) or "",
+        len(collected.manifest.hosts), sum(host.status in ("ok", "partial") for host in collected.manifest.hosts),
+    )  # fmt: skip
+    collected.discard()
+    write_json(folder / _RESULT, asdict(result))
+
+
+def _ask(failed: Failed) -> SlurmRecords:
+    ended = failed.job.end if failed.job.end is not None else failed.run.entry.ended
+    try:
+        return ask_slurm(parse_job_id(failed.run.asked_as), ended=ended)
+    except NoAnswer as error:
+        raise TryLater(error.what) from None
+
+
+def result_in(folder: Path) -> Result:
+    """What the child found. Raises OSError, ValueError or TypeError where it left nothing of the kind."""
+    return Result(**json.loads((folder / _RESULT).read_bytes()))

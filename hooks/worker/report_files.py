@@ -1,0 +1,85 @@
+"""What lies in `reports/` and `bundles/` for an incident, how is it called, and how does it get there?"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from collector.hostlist import fold
+from hooks.run import Knowledge
+from hooks.worker.access import Access, let_owner_read
+from hooks.worker.incident import Task
+from hooks.worker.state_folder import StateFolder
+from reports.html import render_html
+from reports.json_form import as_json
+from reports.safe import safe_diagnosis
+from signatures.diagnosis import Diagnosis
+
+SCHEMA = "denpex.incident/1"
+_HTML, _JSON = "report.html", "report.json"
+
+
+def stem_of(name: str, restart: int, ended: float) -> str:
+    """`2026-11-30-17_3-r1`: names in `reports/` are in the order of time."""
+    day = datetime.fromtimestamp(ended, UTC).strftime("%Y-%m-%d")
+    return f"{day}-{re.sub(r'[^0-9_+]', '', name)}{f'-r{restart}' if restart else ''}"
+
+
+def bundle_of(state: StateFolder, stem: str) -> Path:
+    return state.bundles / f"{stem[len('2026-11-30-') :]}.tar.gz"
+
+
+def report_of(state: StateFolder, stem: str) -> Path:
+    return state.reports / f"{stem}.html"
+
+
+def write_report(folder: Path, diagnosis: Diagnosis, knowledge: Knowledge, key: str, tasks: tuple[Task, ...]) -> None:
+    """`report.html` and `report.json` in `folder`, readable by nobody else yet. Raises OSError."""
+    told = _with_tasks(diagnosis, tasks)
+    _write(folder / _HTML, render_html(told, knowledge.library))
+    _write(folder / _JSON, json.dumps(_record(told, key, tasks), indent=1, ensure_ascii=False) + "\n")
+
+
+def put_in_place(folder: Path, state: StateFolder, stem: str, uid: int | None) -> Access:
+    """Moves both into `reports/`, with the owner's rights; the JSON last, so that whatever an index names is there. Raises OSError."""
+    access: Access = "root"
+    for name, suffix in ((_HTML, ".html"), (_JSON, ".json")):
+        access = let_owner_read(folder / name, uid)
+        (folder / name).replace(state.reports / f"{stem}{suffix}")
+    return access
+
+
+def names_of(tasks: tuple[Task, ...]) -> str:
+    """`17_[0-199]`."""
+    return fold(task.name for task in tasks)
+
+
+def _with_tasks(diagnosis: Diagnosis, tasks: tuple[Task, ...]) -> Diagnosis:
+    if len(tasks) < 2:
+        return diagnosis
+    note = f"{len(tasks)} tasks of the array failed alike: {names_of(tasks)}. What is told here is {tasks[0].name}."
+    return replace(diagnosis, notes=(note, *diagnosis.notes))
+
+
+def _record(diagnosis: Diagnosis, key: str, tasks: tuple[Task, ...]) -> dict[str, Any]:
+    safe, _ = safe_diagnosis(diagnosis)
+    incident = {
+        "key": key,
+        "headline": safe.headline,
+        "ended": datetime.fromtimestamp(tasks[0].ended, UTC).isoformat(timespec="seconds"),
+        "jobs": [task.name for task in tasks],
+    }
+    return {"schema": SCHEMA, "incident": incident, "diagnosis": as_json(diagnosis)}
+
+
+def _write(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

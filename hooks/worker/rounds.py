@@ -1,0 +1,103 @@
+"""One round after the other: what has ended is taken in, what failed is collected, what was found is told. Never two workers at once."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from collector.errors import BadInput
+from hooks.config import Config
+from hooks.run import Knowledge
+from hooks.worker import child, queue
+from hooks.worker.desk import Desk, trouble
+from hooks.worker.dispatch import dispatch, reap
+from hooks.worker.incident import load_all
+from hooks.worker.intake import take_in
+from hooks.worker.log import say
+from hooks.worker.state_folder import lock, make_folders, remove_leftovers
+from hooks.worker.telling import is_told, tell
+
+_ROUND_S = 1.0
+_BUSY_ROUND_S = 0.2
+
+
+def open_desk(config: Config, knowledge: Knowledge) -> Desk | None:
+    """None where another worker has the queue or the state folder. Raises BadInput where one of them cannot be used."""
+    where = config.worker.queue
+    try:
+        folder = queue.open_folder(where)
+    except OSError as error:
+        remedy = f"make the folder, owned by SlurmUser: install -d -m 0700 -o slurm {where}"
+        raise BadInput(f"{where}: no queue folder: {(error.strerror or str(error)).lower()}", remedy) from None
+    state = make_folders(config.worker.state)
+    if not lock(folder) or not lock(os.open(state.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)):
+        return None
+    remove_leftovers(state)
+    known, faulty = load_all(state.incidents)
+    for name in faulty:
+        say("error", "unreadable-incident", file=state.incidents / name)
+    return Desk(config, knowledge, state, folder, known)
+
+
+def work_once(desk: Desk) -> bool:
+    """Until nothing is left that can be done now; whether everything could be done."""
+    try:
+        while True:
+            more = work_round(desk, is_last=_is_drained(desk))
+            if _is_stuck(desk) or (not more and _is_drained(desk) and is_told(desk)):
+                return not _is_stuck(desk)
+            time.sleep(_BUSY_ROUND_S)
+    finally:
+        close_desk(desk)
+
+
+def watch(desk: Desk, idle_s: float | None) -> None:
+    """For good, or until there was nothing to do for `idle_s` seconds."""
+    busy = time.monotonic()
+    say("info", "watching", queue=desk.config.worker.queue, state=desk.state.path, incidents=len(desk.known.incidents))
+    try:
+        while True:
+            work_round(desk, is_last=False)
+            now = time.monotonic()
+            if not (_is_drained(desk) and is_told(desk)):
+                busy = now
+            elif idle_s is not None and now - busy >= idle_s:
+                say("info", "idle", seconds=f"{idle_s:g}")
+                return
+            time.sleep(_BUSY_ROUND_S if desk.children() else _ROUND_S)
+    finally:
+        close_desk(desk)
+
+
+def work_round(desk: Desk, is_last: bool) -> bool:
+    """One round; whether there may be more at once. `is_last`: nothing more is expected, so that mails need not wait for more tasks."""
+    more = False
+    try:
+        reap(desk)
+        more = take_in(desk)
+        dispatch(desk)
+        tell(desk, is_last)
+    except OSError as error:
+        # The disk takes nothing: what was to be kept stays in the queue.
+        trouble(desk.storage, "no-room", f"{error.filename or desk.state.path}: {(error.strerror or str(error)).lower()}")
+    return more
+
+
+def close_desk(desk: Desk) -> None:
+    """Ends all children: what they were doing is begun anew by the next worker."""
+    for one in desk.children():
+        child.stop(one)
+    for one in desk.children():
+        with suppress(ChildProcessError):
+            os.waitpid(one.pid, 0)
+
+
+def _is_drained(desk: Desk) -> bool:
+    return not (desk.failed or desk.unsettled or desk.children() or desk.queue_trouble.problem or desk.slurm.problem)
+
+
+def _is_stuck(desk: Desk) -> bool:
+    """Only someone else can help: Slurm, the disk, the queue's folder."""
+    now = time.monotonic()
+    return not desk.children() and any(one.is_waiting(now) for one in (desk.slurm, desk.storage, desk.queue_trouble))
