@@ -23,6 +23,7 @@ class JobFacts:
 
     `start` and `end` are seconds since the epoch, UTC. `state` is Slurm's long name without suffix (`CANCELLED`, not
     `CANCELLED by 1000`); `hosts` is the expanded node list in Slurm's order; `batch_host` runs the script.
+    `mail_user` and `comment` are as the user wrote them.
     """
 
     job_id: str | None = None
@@ -48,5 +49,7 @@ class JobFacts:
     std_err: str | None = None
     command: str | None = None
     cluster: str | None = None
+    mail_user: str | None = None
+    comment: str | None = None
     steps: tuple[StepFacts, ...] = ()
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)

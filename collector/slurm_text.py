@@ -129,6 +129,8 @@ def _job(record: _Record, zone: tzinfo) -> JobFacts:
         std_err=known(get("StdErr")),
         command=known(get("Command")),
         cluster=known(get("Cluster")),
+        mail_user=known(get("MailUser")),
+        comment=known(get("Comment")),
     )
 
 
@@ -222,6 +224,7 @@ def _last_run(runs: list[_Run], zone: tzinfo) -> JobFacts:
         std_out=_whole(get("STDOUT")),
         std_err=_whole(get("STDERR")),
         cluster=_whole(get("CLUSTER")),
+        comment=_whole(get("COMMENT")),
         steps=steps,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -19,16 +20,16 @@ class Section:
     name: str
 
 
-def render_html(diagnosis: Diagnosis, library: Library) -> str:
-    """The report as one self-contained file; the same diagnosis gives the same bytes."""
-    page = page_of(diagnosis, library)
+def render_html(diagnosis: Diagnosis, library: Library, site: Sequence[str] = ()) -> str:
+    """The report as one self-contained file; the same diagnosis gives the same bytes. `site`: the site's own patterns of secrets."""
+    page = page_of(diagnosis, library, site)
     script = own_file("report.js")
     return (
         environment()
         .get_template("report.html.j2")
         .render(
             page=page,
-            chart=chart_of(diagnosis),
+            chart=chart_of(diagnosis, site),
             sections=_sections(page),
             policy=policy(script),
             style=Markup(own_file("report.css")),

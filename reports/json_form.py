@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from collector.interval import Interval
@@ -15,9 +15,9 @@ from signatures.event import Event
 SCHEMA = "denpex.diagnosis/1"
 
 
-def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """The diagnosis as JSON values, cleaned and redacted; keys and their order are part of the interface."""
-    safe, _ = safe_diagnosis(diagnosis)
+def as_json(diagnosis: Diagnosis, site: Sequence[str] = ()) -> dict[str, Any]:
+    """The diagnosis as JSON values, cleaned and redacted (`site`: its own patterns); keys and their order are part of the interface."""
+    safe, _ = safe_diagnosis(diagnosis, site)
     return {
         "schema": SCHEMA,
         "verdict": safe.verdict,

@@ -66,9 +66,9 @@ class Chart:
     notes: tuple[str, ...]
 
 
-def chart_of(diagnosis: Diagnosis) -> Chart | None:
+def chart_of(diagnosis: Diagnosis, site: Sequence[str] = ()) -> Chart | None:
     """The timeline of a diagnosis; None when no event's time is known."""
-    safe, _ = safe_diagnosis(diagnosis)
+    safe, _ = safe_diagnosis(diagnosis, site)
     dots = dots_of(safe)
     if not dots:
         return None

@@ -61,9 +61,9 @@ class Page:
     footer: tuple[str, ...]
 
 
-def page_of(diagnosis: Diagnosis, library: Library) -> Page:
-    """The page of a diagnosis; without the cause's entry where the library has none of that id."""
-    safe, masked = safe_diagnosis(diagnosis)
+def page_of(diagnosis: Diagnosis, library: Library, site: Sequence[str] = ()) -> Page:
+    """The page of a diagnosis; without the cause's entry where the library has none of that id. `site`: its own patterns of secrets."""
+    safe, masked = safe_diagnosis(diagnosis, site)
     safe, unread = _without_unread(safe)
     titles = {signature.id: signature.title for signature in library}
     day = day_of(safe)

@@ -85,26 +85,47 @@ _HINTS = (
 """No pattern above matches a text without one of these; most lines of a log have none."""
 
 
-def redact(text: str) -> tuple[str, int]:
+def redact(text: str, site: Sequence[str] = ()) -> tuple[str, int]:
     """The text with each secret replaced by `[redacted: KIND]`, and how many there were.
 
-    Line breaks stay, so that a block keeps its lines. What merely looks like a secret (hashes, UUIDs, token
-    counts, paths, variables) stays readable. Redacting twice changes and counts nothing.
+    `site` are regular expressions of the site's own (`redact` in its configuration). Line breaks stay, so that a block keeps its
+    lines. What merely looks like a secret (hashes, UUIDs, token counts, paths, variables) stays readable. Redacting twice changes and
+    counts nothing.
     """
+    text, count = _site(text, site) if site else (text, 0)
     lower = text.lower()
     if not any(hint in lower for hint in _HINTS):
-        return text, 0
-    count = 0
+        return text, count
     for step in _STEPS:
         text, found = step(text)
         count += found
     return text, count
 
 
-def redact_lines(lines: Sequence[str]) -> tuple[tuple[str, ...], int]:
+def redact_lines(lines: Sequence[str], site: Sequence[str] = ()) -> tuple[tuple[str, ...], int]:
     """The same for lines that belong together: a private key spans several."""
-    text, count = redact("\n".join(lines))
+    text, count = redact("\n".join(lines), site)
     return tuple(text.split("\n")) if lines else (), count
+
+
+_MASKED = re.compile(r"(\[redacted: [^\]\n]{1,40}\])")
+
+
+def _site(text: str, patterns: Sequence[str]) -> tuple[str, int]:
+    """Masks what the site's patterns match, outside of what is masked already; each line of a match keeps its line break."""
+    count = 0
+
+    def masked(match: re.Match[str]) -> str:
+        nonlocal count
+        if not match[0].strip():
+            return match[0]
+        count += 1
+        return "\n".join([_mask("site pattern")] * (match[0].count("\n") + 1))
+
+    for pattern in patterns:
+        parts = _MASKED.split(text)
+        text = "".join(part if odd % 2 else re.sub(pattern, masked, part) for odd, part in enumerate(parts))
+    return text, count
 
 
 def _mask(kind: str) -> str:

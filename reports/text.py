@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -44,27 +44,27 @@ class Paragraph:
     wraps: bool = True
 
 
-def verdict_text(diagnosis: Diagnosis, library: Library, width: int = _WIDTH, report: str | None = None) -> str:
-    """The verdict as plain text; `report` is where the full report is."""
-    paragraphs = _paragraphs(page_of(diagnosis, library), report)
+def verdict_text(diagnosis: Diagnosis, library: Library, width: int = _WIDTH, report: str | None = None, site: Sequence[str] = ()) -> str:
+    """The verdict as plain text; `report` is where the full report is, `site` are the site's own patterns of secrets."""
+    paragraphs = _paragraphs(page_of(diagnosis, library, site), report)
     return "".join(f"{row.plain.rstrip()}\n" for row in _rows(paragraphs, width))
 
 
-def print_verdict(diagnosis: Diagnosis, library: Library, stream: TextIO, report: str | None = None) -> None:
+def print_verdict(diagnosis: Diagnosis, library: Library, stream: TextIO, report: str | None = None, site: Sequence[str] = ()) -> None:
     """The same on a stream: in colour and as wide as the window if it is a terminal, else plain and 80 wide."""
     encoding = (stream.encoding or "utf-8").lower()
     if not stream.isatty() or not encoding.startswith("utf"):
-        text = verdict_text(diagnosis, library, _WIDTH, report)
+        text = verdict_text(diagnosis, library, _WIDTH, report, site)
         stream.write(text.encode(encoding, "replace").decode(encoding))
         return
     console = Console(file=stream, highlight=False, soft_wrap=True)
-    for row in _rows(_paragraphs(page_of(diagnosis, library), report), console.width):
+    for row in _rows(_paragraphs(page_of(diagnosis, library, site), report), console.width):
         console.print(row)
 
 
-def explain(diagnosis: Diagnosis, width: int = _WIDTH) -> str:
+def explain(diagnosis: Diagnosis, width: int = _WIDTH, site: Sequence[str] = ()) -> str:
     """How the verdict came about, step by step, as plain text."""
-    safe, _ = safe_diagnosis(diagnosis)
+    safe, _ = safe_diagnosis(diagnosis, site)
     steps = safe.reasoning or ("No step was recorded.",)
     digits = len(str(len(steps)))
     numbered = [Paragraph(step, lead=f"{number:>{digits}}. ", indent=digits + 2) for number, step in enumerate(steps, start=1)]

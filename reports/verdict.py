@@ -47,7 +47,7 @@ _WHOSE: dict[Side, tuple[str, str]] = {
         "the job’s own settings or limits",
         "Neither the program nor the cluster is broken; the job’s owner can mend it.",
     ),
-    "either": ("either one", "This failure comes from both; its root causes below say how to tell."),
+    "either": ("either one", "This failure comes from both; its root causes in the report say how to tell."),
 }
 
 

@@ -65,6 +65,7 @@ class HostStatus:
 
     `offset` is its clock minus the collector's, in seconds (None: not measured); `findings` are short texts of measured
     facts (`/scratch 100 % full`); `sources` says for each kind of evidence whether it is there (`ok`, `empty`, `absent`, `cut`).
+    `shared`: other users had processes on it when it was asked.
     """
 
     host: str
@@ -74,6 +75,7 @@ class HostStatus:
     findings: tuple[str, ...]
     sources: Mapping[str, str]
     log_lines: int = 0
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
