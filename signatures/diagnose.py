@@ -10,6 +10,7 @@ from collector.bundle import Bundle
 from collector.manifest import HostReport
 from signatures.actions import actions_for
 from signatures.attribute import Attribution, attribute
+from signatures.beforehand import unmet
 from signatures.blame import BlameGraph, blame_graph
 from signatures.diagnosis import Alternative, Cause, Diagnosis, HostStatus, Initiating, MissingFact
 from signatures.entry import Signature
@@ -24,6 +25,7 @@ from signatures.vocabulary import Vocabulary
 
 _EVIDENCE_SHOWN = 40
 _COLLATERAL_SHOWN = 400
+_UNMET = "it was there before the job started, and nothing shows that the job met it"
 
 
 def diagnose(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Diagnosis:
@@ -32,7 +34,10 @@ def diagnose(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Diagno
     relevant = relevant_events(seen, library)
     findings = find(relevant.events, library)
     graph = blame_graph(relevant.events, seen.roster, seen.hosts)
-    result = attribute(findings, seen, graph, Consequences(library))
+    early = unmet(findings, seen.job, graph)
+    without = set(map(id, early))
+    result = attribute([finding for finding in findings if id(finding) not in without], seen, graph, Consequences(library))
+    result.alternatives += [Alternative(f.id, f.host, _UNMET) for f in early if f.role in ("initiating", "ambiguous")]
     return _assembled(result, seen, relevant, graph)
 
 

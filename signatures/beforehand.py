@@ -1,0 +1,34 @@
+"""Did the job meet what was wrong with a host before it came? If nothing shows that, it is no cause of this job's failure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collector.job import JobFacts
+from signatures.blame import BlameGraph
+from signatures.findings import Finding
+
+
+def unmet(findings: Sequence[Finding], job: JobFacts, graph: BlameGraph) -> list[Finding]:
+    """Findings of a host all of whose lines are surely older than the job, where nothing later is wrong with that host.
+
+    A node may be failing when the job starts on it; then its ranks say so, or the others miss them, or it can still be measured.
+    """
+    early = [finding for finding in findings if _is_early(finding, job)]
+    if not early:
+        return []
+    known = set(map(id, early))
+    met = {finding.host for finding in findings if id(finding) not in known and _is_trouble_of_its_host(finding)}
+    return [finding for finding in early if finding.host not in met.union(graph.suspects())]
+
+
+def _is_early(finding: Finding, job: JobFacts) -> bool:
+    """A measured fact is of after the job, and takes the finding there."""
+    if finding.host is None or job.start is None or any(event.measured for event in finding.events):
+        return False
+    return all(event.at is not None and event.at.latest < job.start for event in finding.events)
+
+
+def _is_trouble_of_its_host(finding: Finding) -> bool:
+    """Whether it says more than that something ended there, or lost somebody else."""
+    return finding.role in ("initiating", "ambiguous") and not finding.signature.outcome_only

@@ -1,0 +1,77 @@
+"""What was wrong with a host before the job came: a cause only where the job met it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from collector.bundle import open_bundle
+from signatures.diagnose import diagnose
+from signatures.diagnosis import Diagnosis
+from signatures.load import load_library, shipped_folder
+from signatures.vocabulary import build_vocabulary
+
+LIBRARY = load_library([shipped_folder()])
+VOCABULARY = build_vocabulary(LIBRARY, None)
+
+
+def diagnosed(folder: Path, files: Mapping[str, str]) -> Diagnosis:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    with open_bundle(str(folder)) as bundle:
+        return diagnose(bundle, LIBRARY, VOCABULARY)
+
+
+def answer(diagnosis: Diagnosis) -> tuple[str | None, str | None, int | None, str]:
+    where = diagnosis.initiating
+    cause = diagnosis.cause.id if diagnosis.cause else None
+    return cause, where.host if where else None, where.rank if where else None, diagnosis.verdict
+
+
+def clock() -> str:
+    return "sent=1796016000.000\nnode=1796016000.002\nreceived=1796016000.004\nuptime=5000.0\nboot_id=x\n"
+
+
+FAILED = """JobId=7 JobName=train UserId=alice(2001) GroupId=alice(2001)
+   JobState=FAILED Reason=NonZeroExitCode Dependency=(null)
+   Requeue=0 Restarts=0 BatchFlag=1 ExitCode=1:0
+   StartTime=2026-11-30T05:00:00 EndTime=2026-11-30T05:20:00
+   NodeList=n[1-3] BatchHost=n1 NumNodes=3 NumTasks=3
+"""
+LOST_N3 = (
+    "2026-11-30 05:15:00,100 INFO [rank{rank}] step 10\n"
+    "[rank{rank}]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [n3]:38635\n"
+)
+STALL_BEFORE = "[ 3790.000000] nfs: server nfs01 not responding, still trying\n"
+OWN_ERROR = "1: Traceback (most recent call last):\n1:   File \"/ckpt/train.py\", line 107, in load\n1: KeyError: 'labels'\n"
+ENDS = "srun: error: n2: task 1: Exited with exit code 1\nsrun: error: n3: task 2: Exited with exit code 1\n"
+
+
+def test_trouble_from_before_the_job_that_the_job_did_not_meet_names_no_innocent(tmp_path: Path) -> None:
+    """n3's kernel complained of the NFS server ten seconds before the job started; then n2's rank failed by itself."""
+    files = {"job.txt": FAILED, "hosts/n3/clock.txt": clock(), "hosts/n3/dmesg.txt": STALL_BEFORE, "logs/slurm-7.out": OWN_ERROR + ENDS}
+    diagnosis = diagnosed(tmp_path, files)
+    assert answer(diagnosis) == ("python-exception", "n2", 1, "established")
+    assert [(other.host, other.why_not) for other in diagnosis.alternatives if other.cause == "nfs-server-stall"] == [
+        ("n3", "it was there before the job started, and nothing shows that the job met it")
+    ]
+
+
+def test_trouble_from_before_the_job_that_can_still_be_measured_counts(tmp_path: Path) -> None:
+    files = {
+        "job.txt": FAILED,
+        "hosts/n3/clock.txt": clock(),
+        "hosts/n3/dmesg.txt": STALL_BEFORE,
+        "hosts/n3/mounts.txt": "nfs01:/ckpt /ckpt nfs4 rw,vers=4.2,hard 0 0\n",
+        "hosts/n3/df.txt": "df: /ckpt: no answer within 3 s\n",
+        "logs/slurm-7.out": ENDS,
+    }
+    assert answer(diagnosed(tmp_path, files))[0] == "nfs-server-stall"
+
+
+def test_trouble_from_before_the_job_counts_where_the_others_miss_that_host(tmp_path: Path) -> None:
+    lost = LOST_N3.format(rank=0) + LOST_N3.format(rank=1)
+    files = {"job.txt": FAILED, "hosts/n3/clock.txt": clock(), "hosts/n3/dmesg.txt": STALL_BEFORE, "logs/slurm-7.out": lost}
+    assert answer(diagnosed(tmp_path, files))[0] == "nfs-server-stall"
