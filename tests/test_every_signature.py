@@ -6,11 +6,12 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from signatures.check import claims, example_faults, manners
 from signatures.entry import Signature
 from signatures.explain import Consequences
-from signatures.load import load_library, shipped_folder
+from signatures.load import load_library, shipped_folder, signature_files
 
 LIBRARY = load_library([shipped_folder()])
 ENTRIES = [pytest.param(signature, id=signature.id) for signature in LIBRARY]
@@ -31,6 +32,18 @@ def test_patterns_leave_ordinary_lines_alone(signature: Signature) -> None:
 @pytest.mark.parametrize("signature", ENTRIES)
 def test_something_can_be_done_by_somebody(signature: Signature) -> None:
     assert signature.fix_user or signature.fix_admin
+
+
+def test_no_text_is_cut_off_by_a_comment() -> None:
+    """To YAML, what follows ` #` in a text without quotes is a comment: the rest of the sentence would be lost unseen."""
+    cut = []
+    for path in signature_files(shipped_folder()):
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        tokens = yaml.scan(text) if " #" in text else ()
+        ends = [token.end_mark for token in tokens if isinstance(token, yaml.ScalarToken) and token.plain]
+        cut += [f"{path.name}: {lines[end.line]}" for end in ends if lines[end.line][end.column :].lstrip().startswith("#")]
+    assert cut == []
 
 
 def commands(signature: Signature) -> Iterator[str]:
