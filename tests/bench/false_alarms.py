@@ -1,8 +1,10 @@
 """How often does the library take a healthy line for the beginning of a failure? Initiating matches per million lines.
 
-    python tests/bench/false_alarms.py [--corpus ../shared/corpora/loghub] [--show 5]
+    python tests/bench/false_alarms.py [--corpus ../shared/corpora/loghub] [--healthy /var/tmp/denpex-cluster-default]... [--show 5]
 
-Reads public samples of system logs (LogHub) and the recorded healthy jobs of tests/cases, as a diagnosis would. Of BGL and Thunderbird the first
+Reads public samples of system logs (LogHub), the recorded healthy jobs of tests/cases and, with --healthy, what a cluster left on which nothing was
+broken (consoles, daemon logs, bundles of its jobs), as a diagnosis would. Each bundle of a cluster holds the same nodes' logs up to then, so their
+lines count once per bundle. Of BGL and Thunderbird the first
 column tells: `-` is a healthy line, anything else an alert of that site's own operators; a match on an alert is no false alarm. The other samples have
 no such column. What a person has read and found to be a failure is in JUDGED_TRUE and counted apart. Every match of strength decisive or suggestive counts; a supporting one proves nothing
 by itself. A sample of 2,000 lines can show a fault, but its figure per million is coarse.
@@ -61,6 +63,22 @@ def healthy_cases(folder: Path) -> Iterator[tuple[str, Path, bool]]:
             yield described.parent.name, described.parent / "input", False
 
 
+def readings(path: Path) -> list[Path]:
+    """What to read of a healthy place, each for itself: its bundles, the `log` folder of a test cluster, or else the place as it is."""
+    if not path.is_dir():
+        return [path]
+    bundles = sorted(path.glob("*.tar.gz"))
+    logs = path / "log"
+    return [*bundles, logs] if logs.is_dir() else bundles or [path]
+
+
+def measure_healthy(path: Path, knowledge: Knowledge) -> Sample:
+    """A whole healthy place as one sample."""
+    parts = [measure(str(path), part, False, knowledge) for part in readings(path)]
+    false = tuple(event for part in parts for event in part.false)
+    return Sample(str(path), False, sum(part.lines for part in parts), 0, false, (), ())
+
+
 def measure(name: str, path: Path, labelled: bool, knowledge: Knowledge) -> Sample:
     with open_bundle(str(path)) as bundle:
         seen = observe(bundle, knowledge.library, knowledge.vocabulary)
@@ -116,19 +134,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpora" / "loghub")
     parser.add_argument("--cases", type=Path, default=ROOT / "tests" / "cases", help="recorded jobs; those without a cause are read")
+    parser.add_argument(
+        "--healthy", type=Path, action="append", default=[], help="a cluster's folder, a folder of bundles or logs, a bundle or a log"
+    )
     parser.add_argument("--show", type=int, default=5, help="lines shown of each signal")
     options = parser.parse_args()
+    for missing in [path for path in options.healthy if not path.exists()]:
+        parser.error(f"--healthy {missing}: there is nothing")
     if not options.corpus.is_dir():
         print(f"skipped the public samples: no folder {options.corpus} (--corpus)")
     knowledge = load_knowledge(())
     print(f"{'log':32} {'lines':>8} {'matches':>8} {'per million':>12}")
     samples = [measure(*log, knowledge) for log in (*logs(options.corpus), *healthy_cases(options.cases))]
-    for sample in samples:
+    clusters = [measure_healthy(path, knowledge) for path in options.healthy]
+    for sample in (*samples, *clusters):
         print_sample(sample, options.show)
     for title, chosen in (
         ("all, healthy by their site's label", [s for s in samples if s.labelled]),
         ("all without labels", [s for s in samples if not s.labelled]),
-        ("all", samples),
+        ("all healthy clusters", clusters),
+        ("all", [*samples, *clusters]),
     ):
         print_row(title, sum(s.lines for s in chosen), sum(count(s.false) for s in chosen), "")
     return 0
