@@ -17,15 +17,16 @@ from collector.errors import BadInput, DenpexError
 from hooks.collect import CollectOptions, collect_job
 from hooks.config import CollectSettings, load_config, override
 from hooks.config_commands import app as config_app
+from hooks.incident_index import index
 from hooks.run import Knowledge, check_folder, default_report_name, diagnose_target, load_knowledge, write_private
 from hooks.signature_commands import app as signature_app
-from hooks.worker_commands import worker
+from hooks.worker_commands import prune, worker
 from reports.html import render_html
 from reports.json_form import as_json
 from reports.text import explain, print_verdict
 from signatures.diagnosis import Diagnosis
 
-SUBCOMMANDS = ("config", "signatures", "worker")
+SUBCOMMANDS = ("config", "index", "prune", "signatures", "worker")
 _ClickException: type[Any] = typer.BadParameter.__mro__[2]
 """What wrong use raises: BadParameter < UsageError < ClickException. Newer typer brings a click of its own, so it is not imported."""
 
@@ -139,6 +140,8 @@ app_with_subcommands = typer.Typer(add_completion=False, rich_markup_mode=None, 
 app_with_subcommands.add_typer(config_app, name="config")
 app_with_subcommands.add_typer(signature_app, name="signatures")
 app_with_subcommands.command("worker")(worker)
+app_with_subcommands.command("prune")(prune)
+app_with_subcommands.command("index")(index)
 
 
 def main() -> None:

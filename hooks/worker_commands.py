@@ -1,7 +1,8 @@
-"""`denpex-collect worker`: what runs by itself after every job."""
+"""`denpex-collect worker | prune`: what runs by itself after every job, and what removes its oldest traces."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from collector.errors import BadInput
 from hooks.config import load_config
+from hooks.retention import prune as prune_state
 from hooks.run import load_knowledge
 from hooks.worker.log import say
 from hooks.worker.rounds import open_desk, watch, work_once
@@ -56,3 +58,20 @@ def worker(
         watch(desk, idle)
     elif not work_once(desk):
         raise typer.Exit(1)
+
+
+def prune(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    config: ConfigFile = None,
+) -> None:
+    """Remove reports, bundles and queued jobs that are too old or too many, the oldest first.
+
+    The bounds are retention.reports_days, reports_mb, bundles_days, bundles_mb and queue_days. The worker does the same once a day. What is
+    younger than an hour is never removed for its size. The evidence on the nodes has bounds of its own, which their epilog keeps (spool).
+    """
+    removed = prune_state(load_config(config), time.time(), dry_run)
+    for one in removed:
+        for path in one.paths:
+            typer.echo(f"{path} ({one.why})")
+    total = sum(one.size for one in removed) / 1_000_000
+    typer.echo(f"{'would be removed' if dry_run else 'removed'}: {sum(len(one.paths) for one in removed)} files, {total:.1f} MB")

@@ -38,7 +38,8 @@ class Telling:
 @dataclass(slots=True)
 class Desk:
     """`failed` are judged entries, `unsettled` those to look at again and when (monotonic), both by name in the queue; `ignored` are
-    names that can neither be read nor be moved. `retries` holds per key when a failed attempt may be repeated, `tries` how many there were.
+    names that can neither be read nor be moved. `untold` are keys of incidents whose report or mail is due, `told_at` when a child was last
+    sent for it (epoch), `kinds_waiting` the kinds of which tasks are still undecided. `retries` holds per key when a failed attempt may be repeated, `tries` how many there were.
     """
 
     config: Config
@@ -52,6 +53,12 @@ class Desk:
     examinations: list[Examination] = field(default_factory=list)
     tellings: list[Telling] = field(default_factory=list)
     chores: dict[str, Child] = field(default_factory=dict)
+    chore_began: dict[str, float] = field(default_factory=dict)
+    untold: set[str] = field(default_factory=set)
+    told_at: dict[str, float] = field(default_factory=dict)
+    kinds_waiting: set[str] = field(default_factory=set)
+    is_index_stale: bool = False
+    has_new_mail: bool = False
     tries: dict[str, int] = field(default_factory=dict)
     retries: dict[str, BackOff] = field(default_factory=dict)
     slurm: BackOff = field(default_factory=BackOff)
@@ -74,6 +81,15 @@ def keep(desk: Desk, incident: Incident) -> None:
     """From now on it is known, also to the next worker. Raises OSError."""
     save(desk.state.incidents, incident)
     desk.known.add(incident)
+    if has_to_be_told(incident):
+        desk.untold.add(incident.key)
+    else:
+        desk.untold.discard(incident.key)
+
+
+def has_to_be_told(incident: Incident) -> bool:
+    """Whether its report names too few tasks, or its mail was not handed over."""
+    return bool(incident.stem) and (incident.told < len(incident.tasks) or not incident.mail)
 
 
 def done_with(desk: Desk, name: str) -> None:

@@ -24,10 +24,12 @@ _SURE_ENOUGH = ("established", "likely")
 
 def dispatch(desk: Desk) -> None:
     """Starts as many children as may run at once, and folds what needs none. Raises OSError where the disk takes nothing."""
+    desk.kinds_waiting = set()
     if not desk.failed or desk.storage.is_waiting(time.monotonic()):
         return
     for kind, runs in _by_kind(desk).items():
         if kind:
+            desk.kinds_waiting.add(kind)
             _fold(desk, kind, runs)
         else:
             for failed in runs:
@@ -119,7 +121,7 @@ def _conclude(desk: Desk, one: Examination) -> None:
     elif outcome == "reported":
         _report(desk, one, found)
     else:
-        keep(desk, _incident(one, found, outcome, ""))
+        keep(desk, _incident(one, found, outcome, "", desk.config.mail.enabled))
         say("info", "skipped", job=one.task.name, key=one.task.key, state=one.failed.job.state, why=outcome)
     for name in _entries_of(desk, one.task.key):
         done_with(desk, name)
@@ -134,7 +136,8 @@ def _report(desk: Desk, one: Examination, found: Result) -> None:
     stem = stem_of(one.task.name, restart, one.task.ended)
     (one.child.folder / BUNDLE).replace(bundle_of(desk.state, stem))
     access = put_in_place(one.child.folder, desk.state, stem, one.failed.job.uid)
-    keep(desk, _incident(one, found, "reported", stem))
+    keep(desk, _incident(one, found, "reported", stem, desk.config.mail.enabled))
+    desk.is_index_stale = True
     say(
         "info", "reported", job=one.task.name, key=one.task.key, user=one.failed.job.user, state=one.failed.job.state,
         verdict=found.verdict, cause=found.cause or None, host=found.host or None, answered=f"{found.answered}/{found.hosts}",
@@ -142,9 +145,11 @@ def _report(desk: Desk, one: Examination, found: Result) -> None:
     )  # fmt: skip
 
 
-def _incident(one: Examination, found: Result, outcome: str, stem: str) -> Incident:
+def _incident(one: Examination, found: Result, outcome: str, stem: str, is_mailing: bool) -> Incident:
+    """`mail` stays empty only where one is to be written: whoever enables mail later wants none about the past."""
     job, ended = one.failed.job, one.task.ended
-    return Incident(one.task.key, job.user, job.uid, one.kind, outcome, stem, found.cause, (one.task,), ended, ended)
+    mail = "" if stem and is_mailing else "off"
+    return Incident(one.task.key, job.user, job.uid, one.kind, outcome, stem, found.cause, (one.task,), ended, ended, mail=mail)
 
 
 def _failed_attempt(desk: Desk, one: Examination, why: str) -> None:

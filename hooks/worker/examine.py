@@ -40,7 +40,7 @@ def examine(failed: Failed, task: Task, folder: Path, config: Config, knowledge:
     slurm = _ask(failed)
     collected = collect_records(slurm, CollectOptions(quiet=True), config.collect, Quiet())
     diagnosis = diagnose_target(str(collected.path), knowledge)
-    write_report(folder, diagnosis, knowledge, failed.run.key, (task,))
+    write_report(folder, diagnosis, knowledge, config.redact, failed.run.key, (task,))
     pack(collected.path, folder / BUNDLE)
     began = diagnosis.initiating
     result = Result(

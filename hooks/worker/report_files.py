@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from hooks.worker.incident import Task
 from hooks.worker.state_folder import StateFolder
 from reports.html import render_html
 from reports.json_form import as_json
+from reports.owner import for_owner
 from reports.safe import safe_diagnosis
 from signatures.diagnosis import Diagnosis
 
@@ -38,11 +40,17 @@ def report_of(state: StateFolder, stem: str) -> Path:
     return state.reports / f"{stem}.html"
 
 
-def write_report(folder: Path, diagnosis: Diagnosis, knowledge: Knowledge, key: str, tasks: tuple[Task, ...]) -> None:
-    """`report.html` and `report.json` in `folder`, readable by nobody else yet. Raises OSError."""
-    told = _with_tasks(diagnosis, tasks)
-    _write(folder / _HTML, render_html(told, knowledge.library))
-    _write(folder / _JSON, json.dumps(_record(told, key, tasks), indent=1, ensure_ascii=False) + "\n")
+def write_report(
+    folder: Path, diagnosis: Diagnosis, knowledge: Knowledge, redact: Sequence[str], key: str, tasks: tuple[Task, ...]
+) -> None:
+    """`report.html` and `report.json` in `folder`, readable by nobody else yet. Raises OSError.
+
+    They are the owner's copy, without what is said of other users' processes: the bundle, from which `denpex-collect BUNDLE` makes the
+    whole report, is root's. `redact` are the site's own patterns of secrets.
+    """
+    told = _with_tasks(for_owner(diagnosis), tasks)
+    _write(folder / _HTML, render_html(told, knowledge.library, redact))
+    _write(folder / _JSON, json.dumps(_record(told, redact, key, tasks), indent=1, ensure_ascii=False) + "\n")
 
 
 def put_in_place(folder: Path, state: StateFolder, stem: str, uid: int | None) -> Access:
@@ -62,19 +70,19 @@ def names_of(tasks: tuple[Task, ...]) -> str:
 def _with_tasks(diagnosis: Diagnosis, tasks: tuple[Task, ...]) -> Diagnosis:
     if len(tasks) < 2:
         return diagnosis
-    note = f"{len(tasks)} tasks of the array failed alike: {names_of(tasks)}. What is told here is {tasks[0].name}."
-    return replace(diagnosis, notes=(note, *diagnosis.notes))
+    alike = f"{len(tasks)} tasks of the array failed alike: {names_of(tasks)}."
+    return replace(diagnosis, headline=f"{diagnosis.headline} {alike}", notes=(f"What is told here is {tasks[0].name}.", *diagnosis.notes))
 
 
-def _record(diagnosis: Diagnosis, key: str, tasks: tuple[Task, ...]) -> dict[str, Any]:
-    safe, _ = safe_diagnosis(diagnosis)
+def _record(diagnosis: Diagnosis, redact: Sequence[str], key: str, tasks: tuple[Task, ...]) -> dict[str, Any]:
+    safe, _ = safe_diagnosis(diagnosis, redact)
     incident = {
         "key": key,
         "headline": safe.headline,
         "ended": datetime.fromtimestamp(tasks[0].ended, UTC).isoformat(timespec="seconds"),
         "jobs": [task.name for task in tasks],
     }
-    return {"schema": SCHEMA, "incident": incident, "diagnosis": as_json(diagnosis)}
+    return {"schema": SCHEMA, "incident": incident, "diagnosis": as_json(diagnosis, redact)}
 
 
 def _write(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from collector.errors import BadInput
 from hooks.config import Config
 from hooks.run import Knowledge
 from hooks.worker import child, queue
-from hooks.worker.desk import Desk, trouble
+from hooks.worker.desk import Desk, has_to_be_told, trouble
 from hooks.worker.dispatch import dispatch, reap
 from hooks.worker.incident import load_all
 from hooks.worker.intake import take_in
@@ -37,7 +37,8 @@ def open_desk(config: Config, knowledge: Knowledge) -> Desk | None:
     known, faulty = load_all(state.incidents)
     for name in faulty:
         say("error", "unreadable-incident", file=state.incidents / name)
-    return Desk(config, knowledge, state, folder, known)
+    untold = {incident.key for incident in known.incidents.values() if has_to_be_told(incident)}
+    return Desk(config, knowledge, state, folder, known, untold=untold)
 
 
 def work_once(desk: Desk) -> bool:
