@@ -18,6 +18,7 @@ from hooks.collect import CollectOptions, collect_job
 from hooks.config import CollectSettings, load_config, override
 from hooks.config_commands import app as config_app
 from hooks.incident_index import index
+from hooks.mail_command import mail
 from hooks.run import Knowledge, check_folder, default_report_name, diagnose_target, load_knowledge, write_private
 from hooks.signature_commands import app as signature_app
 from hooks.worker_commands import prune, worker
@@ -26,7 +27,7 @@ from reports.json_form import as_json
 from reports.text import explain, print_verdict
 from signatures.diagnosis import Diagnosis
 
-SUBCOMMANDS = ("config", "index", "prune", "signatures", "worker")
+SUBCOMMANDS = ("config", "index", "mail", "prune", "signatures", "worker")
 _ClickException: type[Any] = typer.BadParameter.__mro__[2]
 """What wrong use raises: BadParameter < UsageError < ClickException. Newer typer brings a click of its own, so it is not imported."""
 
@@ -100,13 +101,14 @@ def diagnose(
     else:
         diagnosis = diagnose_target(target, knowledge)
     wanted = not no_html and not (as_json_ and html is None)
-    report, failure = _write_report(target, diagnosis, knowledge, html) if wanted else (None, None)
+    path = html or default_report_name(target, diagnosis)
+    report, failure = _write_report(path, render_html(diagnosis, knowledge.library, settings.redact)) if wanted else (None, None)
     if as_json_:
-        typer.echo(json.dumps(as_json(diagnosis), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(as_json(diagnosis, settings.redact), indent=2, ensure_ascii=False))
     else:
-        print_verdict(diagnosis, knowledge.library, sys.stdout, str(report) if report else None)
+        print_verdict(diagnosis, knowledge.library, sys.stdout, str(report) if report else None, settings.redact)
     if explained:
-        typer.echo(explain(diagnosis), err=as_json_)
+        typer.echo(explain(diagnosis, site=settings.redact), err=as_json_)
     if failure is not None and html is not None:
         raise failure
     if failure is not None:
@@ -126,11 +128,10 @@ def _diagnose_job(target: str, options: CollectOptions, settings: CollectSetting
         collected.discard()
 
 
-def _write_report(target: str, diagnosis: Diagnosis, knowledge: Knowledge, html: Path | None) -> tuple[Path | None, BadInput | None]:
+def _write_report(path: Path, content: str) -> tuple[Path | None, BadInput | None]:
     """Where the report is, or why it could not be written: that must not cost the verdict."""
-    path = html or default_report_name(target, diagnosis)
     try:
-        write_private(path, render_html(diagnosis, knowledge.library))
+        write_private(path, content)
     except BadInput as error:
         return None, error
     return path, None
@@ -142,6 +143,7 @@ app_with_subcommands.add_typer(signature_app, name="signatures")
 app_with_subcommands.command("worker")(worker)
 app_with_subcommands.command("prune")(prune)
 app_with_subcommands.command("index")(index)
+app_with_subcommands.command("mail")(mail)
 
 
 def main() -> None:

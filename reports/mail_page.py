@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from reports.clean import cut, one_line
 from reports.folding import event_view
 from reports.page import Page, page_of
+from reports.read_back import ReadReport
 from reports.safe import safe_diagnosis
 from reports.verdict import Action, Badge, Fact, badge_of, day_of
 from reports.wording import counted
@@ -36,6 +37,7 @@ _ENDED = {
     "BOOT_FAIL": "found no node that boots",
     "COMPLETED": "completed",
 }
+_TONES = {"Established": "sure", "Likely": "likely", "No failure": "well"}
 _BEYOND_A_HOST = ("shared-filesystem", "fabric", "scheduler")
 
 
@@ -75,7 +77,8 @@ class Surroundings:
     """What the mail must say beside the diagnosis.
 
     `jobs` share this failure, the diagnosis's first. `report` tells where the report is, `links` are its addresses; `admins_told`:
-    the administrators get their own copy; `reply_reaches` is who reads an answer.
+    the administrators get their own copy; `reply_reaches` is who reads an answer, `because` why this
+    reader gets it, where it is not the owner.
     """
 
     jobs: tuple[str, ...] = ()
@@ -83,6 +86,7 @@ class Surroundings:
     links: tuple[str, ...] = ()
     admins_told: bool = False
     reply_reaches: str = ""
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ def owner_page(diagnosis: Diagnosis, library: Library, around: Surroundings, sit
         *_common(safe, page, around),
     )
     small = (
-        f"You get this because job {safe.job.job_id or '(id unknown)'} is yours. Mails like it are at most one per failure.",
+        around.because or f"You get this because job {safe.job.job_id} is yours. Mails like it are at most one per failure.",
         "No such mail for one job: sbatch --comment=denpex:no-mail. No such mails at all: "
         + (f"answer this mail, it reaches {around.reply_reaches}." if around.reply_reaches else "tell your cluster’s administrators."),
     )
@@ -139,7 +143,7 @@ def admins_page(diagnosis: Diagnosis, library: Library, around: Surroundings, si
         Section("For whoever is on call", (tell,)) if tell else None,
         *_common(safe, page, around),
     )
-    small = ("You get this because your address is in `mail.admins`, and the cause is on the cluster’s side.",)
+    small = (around.because or "You get this because your address is in `mail.admins`, and the cause is on the cluster’s side.",)
     return _page(safe, page, around, sections, small, "Code or cluster?", suffix=f", {safe.job.user}" if safe.job.user else "")
 
 
@@ -166,6 +170,22 @@ def digest_page(briefs: Sequence[Brief], about: str, small: Sequence[str]) -> Ma
         facts=(),
         sections=tuple(sections),
         small=tuple(small),
+    )
+
+
+def report_page(found: ReadReport, name: str) -> MailPage:
+    """A report that was written earlier and is sent as it is; `name` is the attached file's."""
+    sections = (
+        Section("What to do now", (found.first.do,), found.first) if found.first else None,
+        Section("The whole report", (f"It is attached as {name}.",)),
+    )
+    return MailPage(
+        subject=cut(f"{_MARK} {found.title}", _LONGEST_SUBJECT),
+        badge=Badge(found.word, found.meaning, _TONES.get(found.word, "open")),
+        headline=found.headline,
+        facts=found.facts,
+        sections=tuple(section for section in sections if section is not None),
+        small=("Somebody at your site sent you this report.",),
     )
 
 

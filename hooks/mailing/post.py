@@ -90,8 +90,8 @@ def _post_copy(
     return "queued"
 
 
-def write(letter: Letter, reader: Reader, library: Library, settings: MailSettings, may_attach: bool = True) -> Written:
-    """The mail as this reader may have it: the owner's is without what is said of other users' processes."""
+def write(letter: Letter, reader: Reader, library: Library, settings: MailSettings, may_attach: bool = True, because: str = "") -> Written:
+    """The mail as this reader may have it: the owner's is without what is said of other users' processes. `because`: why they get it."""
     diagnosis = for_owner(letter.diagnosis) if reader == "owner" else letter.diagnosis
     attachment = _report(letter, diagnosis, library, settings) if may_attach else None
     around = Surroundings(
@@ -100,6 +100,7 @@ def write(letter: Letter, reader: Reader, library: Library, settings: MailSettin
         links=_links(letter, settings),
         admins_told=bool(settings.admins) and reader == "owner",
         reply_reaches=", ".join(settings.admins),
+        because=because,
     )
     page_for = owner_page if reader == "owner" else admins_page
     return Written(page_for(diagnosis, library, around, letter.redact), around, attachment)
@@ -112,7 +113,7 @@ def _report(letter: Letter, diagnosis: Diagnosis, library: Library, settings: Ma
     content = render_html(diagnosis, library, letter.redact).encode()
     if len(content) > settings.attach_mb * 1_000_000:
         return None
-    return Attachment(letter.report.name if letter.report else f"denpex-{name_of(letter.key)}.html", content)
+    return Attachment(letter.report.name if letter.report else f"denpex-{name_of(diagnosis.job.job_id or 'report')}.html", content)
 
 
 def _where_the_report_is(letter: Letter, settings: MailSettings, reader: Reader, attachment: Attachment | None) -> str:
