@@ -13,6 +13,7 @@ from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.observe import Observations
 from signatures.relevance import surely_before, tells_of_an_end
 
+_KERNEL = ("dmesg", "messages", "journal", "kern", "console", "syslog")
 _SHARED = frozenset({"shared-filesystem", "fabric"})
 
 
@@ -24,8 +25,11 @@ def locate(chosen: Sequence[Finding], others: Sequence[Finding], seen: Observati
     if signature.scope == ("scheduler",) and signature.witness:
         trail.append("A decision of the scheduler has no host that began it.")
         return Initiating(None, None, external, at)
+    if external is not None and _is_of_the_servers_filesystem(chosen):
+        trail.append(f"The filesystem is {external}'s: whichever host met it first did not begin it.")
+        return Initiating(None, None, external, at)
     silent = _silent_rank(chosen, trail) if signature.witness else None
-    host = _self_named(chosen) if signature.witness else _host(chosen, seen, graph, external, trail)
+    host = _self_named(chosen) if signature.witness else _host(chosen, others, seen, graph, external, trail)
     if silent is not None and host is None:
         return Initiating(seen.roster.host_of_rank(silent), silent, external, at)
     if signature.witness and host is None:
@@ -75,8 +79,14 @@ def _began(chosen: Sequence[Finding]) -> Interval | None:
     return min(moments, key=lambda at: at.middle) if moments else None
 
 
-def _host(chosen: Sequence[Finding], seen: Observations, graph: BlameGraph, external: str | None, trail: list[str]) -> str | None:
+def _host(
+    chosen: Sequence[Finding], others: Sequence[Finding], seen: Observations, graph: BlameGraph, external: str | None, trail: list[str]
+) -> str | None:
+    chosen = [*chosen, *_less_sure_of_the_same(chosen, others, external)]
     hosts = sorted({finding.host for finding in chosen if finding.host is not None})
+    if len(hosts) == 1 and external is not None and set(chosen[0].signature.scope) <= _SHARED and _none_can_tell(hosts[0], seen):
+        trail.append(f"Whether others than {hosts[0]} lost {external} as well cannot be told: no other host's kernel messages are there.")
+        return None
     if len(hosts) == 1:
         trail.append(_only_host(hosts[0], chosen))
         return hosts[0]
@@ -84,6 +94,25 @@ def _host(chosen: Sequence[Finding], seen: Observations, graph: BlameGraph, exte
         trail.append("None of its lines says which host or rank it is from, and the endings of the tasks do not tell.")
         return None
     return _host_among(hosts, chosen, graph, external, trail)
+
+
+def _less_sure_of_the_same(chosen: Sequence[Finding], others: Sequence[Finding], external: str | None) -> list[Finding]:
+    """The same of the same server on other hosts, where less was seen of it, but more than what merely supports it."""
+    alike = [f for f in others if f.id == chosen[0].id and external is not None and external in f.servers]
+    return [f for f in alike if any(event.strength != "supporting" and event.role != "context" for event in f.events)]
+
+
+def _is_of_the_servers_filesystem(chosen: Sequence[Finding]) -> bool:
+    """Whether the server's own filesystem was measured to be short of something. (Such figures are no host's.)"""
+    events = [event for finding in chosen for event in finding.events if event.measured and event.details.get("mount")]
+    return any(event.host is None and event.details.get("server") for event in events)
+
+
+def _none_can_tell(host: str, seen: Observations) -> bool:
+    """Whether the job had other hosts and none of them left kernel messages, in which a lost server would stand."""
+    rest = set(seen.job.hosts) - {host}
+    told = {name for name, sources in seen.survey.coverage.items() if any(source.startswith(_KERNEL) for source in sources)}
+    return bool(rest) and not rest & told
 
 
 def _only_host(host: str, chosen: Sequence[Finding]) -> str:

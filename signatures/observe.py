@@ -12,17 +12,19 @@ from itertools import islice
 from collector.bundle import Bundle
 from collector.clock import Clocks, zone_shift
 from collector.clock_doubts import doubted
+from collector.facts.disk_space import is_of_a_server
 from collector.hostlist import expand
 from collector.interval import Interval
 from collector.job import JobFacts
 from collector.labels import Label, read_label, short_name, syslog_origin, without_colours
-from collector.roster import Roster
+from collector.roster import Roster, TaskEnd
 from collector.scan import Hit, Tally
 from collector.stamps import Stamp, read_stamp
 from collector.survey import HostFact, Survey, Text, survey
 from collector.task_layout import one_task_per_host
 from signatures.entry import FactSignal, FactTest, Near, PatternSignal, Signature
 from signatures.event import Event
+from signatures.first_to_end import first_ends
 from signatures.load import Library
 from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary
 
@@ -85,7 +87,8 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
         seen.events += _fact_events(signature, found.facts)
     seen.hosts = tuple(dict.fromkeys([*found.hosts, *sorted(seen.roster.named_hosts)]))
     _take_allocation(seen)
-    seen.events = [_placed(event, seen) for event in seen.events]
+    ends = first_ends(seen.events, seen.roster)
+    seen.events = [_placed(event, seen, ends) for event in seen.events]
     seen.notes += bundle.notes
     return seen
 
@@ -363,12 +366,13 @@ def _fact_events(signature: Signature, facts: Iterable[HostFact]) -> Iterator[Ev
 
 
 def _fact_event(signature: Signature, signal: FactSignal, fact: HostFact) -> Event:
+    host = fact.host if not is_of_a_server(fact.fact) else None
     return Event(
         signature=signature.id,
         signal=signal.name,
         role=signal.role,
         strength=signal.strength,
-        host=fact.host,
+        host=host,
         rank=None,
         source=fact.source,
         line=fact.fact.line,
@@ -376,7 +380,7 @@ def _fact_event(signature: Signature, signal: FactSignal, fact: HostFact) -> Eve
         at=None,
         measured=True,
         details=fact.fact.details,
-        labelled=fact.host is not None,
+        labelled=host is not None,
     )
 
 
@@ -392,7 +396,7 @@ def _take_allocation(seen: Observations) -> None:
     seen.hosts = tuple(dict.fromkeys([*hosts, *seen.hosts]))
 
 
-def _placed(event: Event, seen: Observations) -> Event:
+def _placed(event: Event, seen: Observations, ends: Mapping[str, TaskEnd]) -> Event:
     """The event with its host and rank as far as the whole bundle tells: the line's subject, its rank's host, the task that failed."""
     subject = event.details.get("subject")
     if subject is not None:
@@ -406,7 +410,7 @@ def _placed(event: Event, seen: Observations) -> Event:
             host, failed = seen.roster.first_to_fail()
             host = host if failed in (None, event.rank) else None
         return replace(event, host=host)
-    return _by_elimination(event, seen)
+    return _by_elimination(event, seen, ends.get(event.source))
 
 
 def _may_be_own(event: Event, seen: Observations) -> bool:
@@ -414,8 +418,8 @@ def _may_be_own(event: Event, seen: Observations) -> bool:
     return event.role in ("initiating", "ambiguous") and event.source in seen.outputs
 
 
-def _by_elimination(event: Event, seen: Observations) -> Event:
-    """An unlabelled line is from the only tasks that ended by themselves, or from the only host that there is."""
+def _by_elimination(event: Event, seen: Observations, end: TaskEnd | None) -> Event:
+    """An unlabelled line is from the only tasks that ended by themselves, or the first that did, or from the only host that there is."""
     if not _may_be_own(event, seen):
         return event
     local = event.details.get("local_rank")
@@ -425,6 +429,8 @@ def _by_elimination(event: Event, seen: Observations) -> Event:
     host, task = seen.roster.first_to_fail()
     if host is not None:
         return replace(event, host=host, rank=task if seen.roster.task_is_rank else None)
+    if end is not None and event.line < end.line:
+        return replace(event, host=end.hosts[0], rank=end.tasks[0] if seen.roster.task_is_rank else None)
     alone = set(seen.job.hosts) or set(seen.hosts)
     return replace(event, host=next(iter(alone))) if len(alone) == 1 else event
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
+from collector.facts.mounts import filesystem_of
 from collector.interval import Interval
 from collector.roster import Roster
 from signatures.event import Event
@@ -30,12 +32,14 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
     """The events that may be evidence, with srun's teardown of other tasks marked as collateral."""
     result = Relevant()
     killed_pids = _pids_of_other_jobs(seen)
+    failed = _paths_that_failed(seen.events)
     for event in seen.events:
         reason = (
             _other_job(event, seen, killed_pids)
             or _outside(event, seen)
             or _before_it_was_ours(event, seen, library)
             or _no_process_of_ours(event, seen, library)
+            or _elsewhere(event, seen, failed.get(event.signature, ()))
             or _taken_back(event, seen.recoveries)
             or _overcome(event, seen)
         )
@@ -120,6 +124,27 @@ def _no_process_of_ours(event: Event, seen: Observations, library: Library) -> s
     if seen.job.end is not None and event.at.earliest > seen.job.end + _KILLED_LATEST_S:
         return "it was a process from after the job had ended"
     return ""
+
+
+def _paths_that_failed(events: Iterable[Event]) -> dict[str, tuple[str, ...]]:
+    """By signature the paths that its lines name; of one with a line that names none nothing, since that may be about any."""
+    logged: dict[str, list[str]] = defaultdict(list)
+    for event in events:
+        if not event.measured and event.role != "context":
+            logged[event.signature].append(event.details.get("path", ""))
+    return {signature: tuple(paths) for signature, paths in logged.items() if all(path.startswith("/") for path in paths)}
+
+
+def _elsewhere(event: Event, seen: Observations, failed: Collection[str]) -> str:
+    """What was measured of a filesystem on which none of the paths that failed lie. One that seems to lie on `/` may be a link."""
+    mount = event.details.get("mount")
+    if not event.measured or not mount or not failed:
+        return ""
+    mounts = seen.survey.mounts.get(event.host) or next(iter(seen.survey.mounts.values()), ())
+    places = [filesystem_of(path, mounts) for path in failed]
+    if any(place is None or place.mount in (mount, "/") for place in places):
+        return ""
+    return f"what failed does not lie on {mount}"
 
 
 def _taken_back(event: Event, recoveries: Iterable[RecoveryEvent]) -> str:

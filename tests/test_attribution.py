@@ -529,3 +529,77 @@ def test_the_end_of_a_connection_in_pythons_own_words_is_no_exception_of_the_ran
     diagnosis = diagnosed(tmp_path, {**files, "sacct.txt": SACCT.format(tasks=3)})
     assert answer(diagnosis) == ("python-exception", "n2", 1, "established")
     assert {event.signature for event in diagnosis.collateral} >= {"connection-lost"}
+
+
+DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n{rows}Filesystem Inodes IUsed IFree IUse% Mounted on\n{inodes}"
+MOUNTS = "/dev/sdb1 /scratch ext4 rw,relatime 0 0\nnfs01:/ckpt /ckpt nfs4 rw,relatime,vers=4.2,hard 0 0\n"
+NO_SPACE = (
+    "Traceback (most recent call last):\n  File \"train.py\", line 9, in save\nOSError: [Errno 28] No space left on device: '{path}'\n"
+)
+CLOSED = "Traceback (most recent call last):\nRuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [{peer}]:60510\n"
+EXITED = "srun: error: {host}: task {task}: Exited with exit code 1\n"
+
+
+def df(scratch: int = 1, ckpt: int = 1, scratch_inodes: int = 1, ckpt_inodes: int = 1) -> str:
+    rows = f"/dev/sdb1 1000 {scratch * 10} {1000 - scratch * 10} {scratch}% /scratch\nnfs01:/ckpt 1000 {ckpt * 10} {1000 - ckpt * 10} {ckpt}% /ckpt\n"
+    inodes = f"/dev/sdb1 512 5 5 {scratch_inodes}% /scratch\nnfs01:/ckpt 1024 5 5 {ckpt_inodes}% /ckpt\n"
+    return DF.format(rows=rows, inodes=inodes)
+
+
+def of_hosts(**texts: str) -> dict[str, str]:
+    files = {f"hosts/{host}/df.txt": text for host, text in texts.items()}
+    return files | {f"hosts/{host}/mounts.txt": MOUNTS for host in texts} | {f"hosts/{host}/clock.txt": clock(0) for host in texts}
+
+
+def test_what_stands_alone_before_the_first_end_is_of_the_task_that_ended(tmp_path: Path) -> None:
+    """Nothing in the output is labelled, and those that lost n2 exit with 1 as well."""
+    output = NO_SPACE.format(path="/scratch/shard-1.pt") + EXITED.format(host="n2", task=1)
+    output += CLOSED.format(peer="n2") + EXITED.format(host="n1", task=0) + EXITED.format(host="n3", task=2)
+    files = of_hosts(n1=df(), n2=df(scratch_inodes=100), n3=df())
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": output, **files})
+    assert answer(diagnosis) == ("inode-exhausted", "n2", 1, "established")
+
+
+def test_of_two_that_complain_before_the_first_end_nobody_is_named(tmp_path: Path) -> None:
+    output = 2 * NO_SPACE.format(path="/scratch/shard-1.pt") + EXITED.format(host="n2", task=1) + EXITED.format(host="n3", task=2)
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": output})
+    assert answer(diagnosis)[:3] == ("disk-full", None, None)
+
+
+@pytest.mark.parametrize(("full", "cause"), [(df(ckpt=100), "disk-full"), (df(ckpt_inodes=100), "inode-exhausted")])
+def test_a_servers_filesystem_is_full_for_all_whoever_meets_it_first(tmp_path: Path, full: str, cause: str) -> None:
+    output = NO_SPACE.format(path="/ckpt/shard-1.pt") + EXITED.format(host="n2", task=1) + EXITED.format(host="n1", task=0)
+    # That of n1 alone could be asked.
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": output, **of_hosts(n1=full)})
+    assert answer(diagnosis)[:2] == (cause, None)
+    assert diagnosis.verdict == "established"
+    assert diagnosis.initiating is not None and diagnosis.initiating.external == "nfs01"
+
+
+def test_a_full_filesystem_on_which_nothing_failed_is_not_the_cause(tmp_path: Path) -> None:
+    """/ckpt is full as well, but what failed is on n2's own disk, which has space again."""
+    output = NO_SPACE.format(path="/scratch/shard-1.pt") + EXITED.format(host="n2", task=1)
+    files = of_hosts(n1=df(ckpt=100), n2=df(ckpt=100), n3=df(ckpt=100))
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": output, **files})
+    assert answer(diagnosis) == ("disk-full", "n2", 1, "likely")
+    assert diagnosis.initiating is not None and diagnosis.initiating.external is None
+
+
+def test_one_host_alone_is_not_named_for_a_lost_server_while_nothing_is_known_of_the_others(tmp_path: Path) -> None:
+    stalled = "[ 4000.000000] nfs: server nfs01 not responding, still trying\n"
+    files = {"job.txt": JOB.format(state="TIMEOUT", reason="TimeLimit", exit="0:0"), "hosts/n1/dmesg.txt": stalled}
+    files |= {f"hosts/{host}/clock.txt": clock(0) for host in ("n1", "n2", "n3")}
+    diagnosis = diagnosed(tmp_path, files)
+    assert answer(diagnosis) == ("nfs-server-stall", None, None, "established")
+    assert diagnosis.initiating is not None and diagnosis.initiating.external == "nfs01"
+    healthy = "[ 1000.000000] EXT4-fs (sdb1): mounted filesystem with ordered data mode.\n"
+    with_others = {**files, "hosts/n2/dmesg.txt": healthy, "hosts/n3/dmesg.txt": healthy}
+    assert answer(diagnosed(tmp_path, with_others))[:2] == ("nfs-server-stall", "n1")
+
+
+def test_a_mount_that_hangs_on_another_host_makes_the_server_the_cause(tmp_path: Path) -> None:
+    files = {"job.txt": JOB.format(state="TIMEOUT", reason="TimeLimit", exit="0:0"), **of_hosts(n1="", n2="", n3=df())}
+    files["hosts/n1/dmesg.txt"] = "[ 4000.000000] nfs: server nfs01 not responding, still trying\n"
+    files["hosts/n2/df.txt"] = "df: /ckpt: no answer within 3 s\n"
+    files["hosts/n3/dmesg.txt"] = "[ 1000.000000] EXT4-fs (sdb1): mounted filesystem with ordered data mode.\n"
+    assert answer(diagnosed(tmp_path, files))[:2] == ("nfs-server-stall", None)

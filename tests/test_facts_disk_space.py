@@ -145,6 +145,7 @@ def test_details_of_a_full_filesystem() -> None:
         "mount": "/scratch",
         "device": "/dev/nvme1n1p1",
         "fstype": "",
+        "server": "",
         "percent": "100",
         "available": "20480",
     }

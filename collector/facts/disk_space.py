@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from collector.facts.lines import numbered_lines
 from collector.facts.measured import Measured
+from collector.facts.mounts import server_of
 
 _FULL_PERCENT = 99
 _NEARLY_FULL_PERCENT = 90
@@ -153,8 +154,16 @@ def disk_space_facts(text: str) -> list[Measured]:
     return list(first.values())
 
 
+_FIGURES = frozenset(("filesystem-full", "filesystem-nearly-full", "inodes-used-up"))
+
+
+def is_of_a_server(fact: Measured) -> bool:
+    """Whether it is a figure of a filesystem that a server has: the same for all its clients, whichever of them was asked."""
+    return fact.name in _FIGURES and bool(fact.details.get("server"))
+
+
 def _row_facts(row: Filesystem) -> Iterator[Measured]:
-    where = {"mount": row.mount, "device": row.device, "fstype": row.fstype}
+    where = {"mount": row.mount, "device": row.device, "fstype": row.fstype, "server": server_of(row.device, row.fstype)}
     if row.inodes_used_percent is not None and row.inodes_used_percent >= _FULL_PERCENT:
         yield Measured("inodes-used-up", row.line, row.text, where)
     name = _space_fact_name(row)
