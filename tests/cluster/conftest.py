@@ -38,6 +38,8 @@ def running_cluster() -> Iterator[Cluster]:
     found = lab_cluster.attach()
     if found:
         yield found
+        # It stays up: whoever uses it next must not find the last test's fault.
+        found.restore()
         return
     started = lab_cluster.start(ends_with_us=True)
     try:

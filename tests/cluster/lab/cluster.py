@@ -188,6 +188,10 @@ class Cluster:
 
     def restore(self, timeout_s: float = 120) -> None:
         """No jobs, no faults, empty disks, right clocks, all nodes idle. A node that cannot be brought back otherwise is booted anew."""
+        # Also what an earlier, killed run left: this one knows nothing of it.
+        faults.resume_nfs(self.box)
+        for one in NODES:
+            faults.link_up(self.box, one)
         for what in ("nfs", "frozen", "link", "dead", "cut", "read-only"):
             for key in [key for key in self._undo if key[0] == what]:
                 self._take_back(key)

@@ -30,7 +30,7 @@ def command(cluster: Cluster, job: int) -> list[str]:
 def diagnosed(cluster: Cluster, job: int) -> dict[str, Any]:
     """The JSON of the diagnosis, of a collection that complained of nothing."""
     done = collect(cluster, job, "--json", "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     diagnosis = json.loads(done.stdout)
     assert isinstance(diagnosis, dict)
     return diagnosis
