@@ -18,3 +18,21 @@ cluster-shell: ## a shell on its controller
 
 test-cluster: $(VENV)/ready-dev cluster-install ## run the tests that need the cluster (ARGS='-k word' to choose)
 	@DENPEX_CLUSTER=1 $(BIN)/python -m pytest -m cluster tests/cluster $(ARGS)
+
+# Not in the checkout: the nodes' users, who are not root, must be able to read it.
+TORCH_VENV ?= /var/tmp/denpex-torch
+TORCH ?= torch==2.13.0 numpy
+
+$(TORCH_VENV)/ready:
+	/usr/bin/python3 -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/pip install --quiet $(TORCH)
+	touch $@
+
+# A cluster of its own: torch needs more memory than the nodes usually have.
+test-torch: $(VENV)/ready-dev cluster-install $(TORCH_VENV)/ready ## real PyTorch on the cluster's nodes: trains, and fails (1 GB to install)
+	@DENPEX_CLUSTER=1 DENPEX_CLUSTER_NAME=torch DENPEX_CLUSTER_NODE_MB=1536 DENPEX_TORCH=$(TORCH_VENV)/bin/python \
+		$(BIN)/python -m pytest -m cluster tests/cluster/test_torch_scenarios.py $(ARGS)
+
+.PHONY: record
+record: $(VENV)/ready-dev ## keep a job of the test cluster as a case (ARGS='JOB NAME --cause ID --host HOST --rank N --note TEXT')
+	@$(BIN)/python tests/cluster/record.py $(ARGS)
