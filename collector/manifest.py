@@ -15,13 +15,19 @@ HostStatus = Literal["ok", "partial", "timed-out", "unreachable", "denied", "not
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """`sources` is the status of each kind of evidence by file name: ok, late, denied, absent, failed, cut."""
+    """`sources` is the status of each kind of evidence by file name: ok, late, denied, absent, failed, cut.
+
+    `saved` is where the host's own evidence of the time of the failure was found (`n1:/var/spool/denpex/7-1796040786.probe`; empty: there
+    is none), `saved_at` when the host began to save it, in seconds since the epoch by its own clock.
+    """
 
     host: str
     status: HostStatus
     seconds: float = 0.0
     reason: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
+    saved: str = ""
+    saved_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

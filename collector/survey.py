@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from collector.at_failure import FOLDER as AT_FAILURE
+from collector.at_failure import passed_over
 from collector.bundle import Bundle, BundleFile
-from collector.clock import Clocks, HostClock
+from collector.clock import ASSUMED_ERROR_S, Clocks, HostClock
 from collector.facts import reader_by_content, reader_for
 from collector.facts.clock import read_clock
 from collector.facts.hosts_file import read_hosts_file
 from collector.facts.job_state import job_facts_as_measured
 from collector.facts.measured import Measured
 from collector.facts.mounts import Mount, complete, read_mounts
+from collector.interval import Interval
 from collector.job import JobFacts
 from collector.labels import Style, file_style, read_label
 from collector.manifest import Manifest, read_manifest
@@ -77,7 +80,8 @@ def survey(bundle: Bundle) -> Survey:
     hosts = tuple(dict.fromkeys([*job.hosts, *sorted(folder_hosts)]))
     found = Survey(job, hosts)
     known = frozenset(hosts)
-    host_clocks: dict[str, HostClock] = {}
+    clock_texts: dict[str, dict[bool, str]] = defaultdict(dict)
+    needless = passed_over(bundle)
     for file in bundle.files:
         origin = origin_by_path(file.name, known)
         base = PurePosixPath(file.name).name
@@ -87,8 +91,10 @@ def survey(bundle: Bundle) -> Survey:
             if base.startswith("nodes"):
                 found.texts.append(Text(file, "slurmctld", None, None, "plain"))
             continue
+        if file.name in needless:
+            continue
         if base == "clock.txt" and origin.host:
-            host_clocks[origin.host] = _host_clock(bundle.text(file))
+            clock_texts[origin.host][PurePosixPath(file.name).parent.name == AT_FAILURE] = bundle.text(file)
         _read_facts(bundle, file, origin.host, found)
         if not _NOT_SCANNED.match(base):
             found.texts.append(_text(bundle, file, known))
@@ -100,6 +106,7 @@ def survey(bundle: Bundle) -> Survey:
     site_zone = zones.most_common(1)[0][0] if zones else 0
     if found.manifest is not None and re.fullmatch(r"[+-]\d{4}", found.manifest.zone):
         site_zone = _zone_seconds(found.manifest.zone)
+    host_clocks = {host: _host_clock(texts.get(False, ""), texts.get(True, "")) for host, texts in clock_texts.items()}
     found.clocks = Clocks(host_clocks, _reference(bundle, found), float(site_zone))
     return found
 
@@ -149,16 +156,19 @@ def _stem(base: str) -> str:
     return base.partition(".")[0]
 
 
-def _host_clock(text: str) -> HostClock:
-    """The host's clock from clock.txt. `booted` is moved from the host's clock to the collector's by the same round's offset."""
-    sample = read_clock(text)
-    if sample.offset is None:
-        return HostClock()
-    booted = None
-    if sample.boot_time is not None:
-        booted = sample.boot_time.plus(-sample.offset.latest, -sample.offset.earliest)
-    zone = _ZONE.search(text)
-    return HostClock(sample.offset, booted, measured=True, zone_s=float(_zone_seconds(zone[1])) if zone else None)
+def _host_clock(text: str, at_failure: str = "") -> HostClock:
+    """The host's clock from clock.txt, and from the one that was saved when the job ended: that tells when the host's log began to count.
+
+    `booted` is moved from the host's clock to the collector's by the measured offset, else by what is assumed of unmeasured clocks.
+    """
+    sample, earlier = read_clock(text), read_clock(at_failure)
+    offset = sample.offset or Interval(-ASSUMED_ERROR_S, ASSUMED_ERROR_S)
+    boot_time = sample.boot_time
+    if boot_time is None or (earlier.boot_id and earlier.boot_id != sample.boot_id):
+        boot_time = earlier.boot_time or boot_time
+    booted = boot_time.plus(-offset.latest, -offset.earliest) if boot_time is not None else None
+    zone = _ZONE.search(text) or _ZONE.search(at_failure)
+    return HostClock(offset, booted, measured=sample.offset is not None, zone_s=float(_zone_seconds(zone[1])) if zone else None)
 
 
 def _zone_seconds(text: str) -> int:

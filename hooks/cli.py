@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -14,8 +15,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from collector.errors import BadInput, DenpexError
-from hooks.collect import CollectOptions, collect_job
-from hooks.config import CollectSettings, load_config, override
+from hooks.collect import CollectOptions, collect_job, node_evidence
+from hooks.config import Config, load_config, override
 from hooks.config_commands import app as config_app
 from hooks.incident_index import index
 from hooks.mail_command import mail
@@ -97,7 +98,7 @@ def diagnose(
     knowledge = load_knowledge((*settings.signatures, *(signatures or ())))
     if _is_job(target):
         collect = override(settings.collect, ssh_config=ssh_config, ssh_user=ssh_user, sudo=sudo or None)
-        diagnosis = _diagnose_job(target, CollectOptions(cluster, hosts, bundle, quiet), collect, knowledge)
+        diagnosis = _diagnose_job(target, CollectOptions(cluster, hosts, bundle, quiet), replace(settings, collect=collect), knowledge)
     else:
         diagnosis = diagnose_target(target, knowledge)
     wanted = not no_html and not (as_json_ and html is None)
@@ -120,8 +121,8 @@ def _is_job(target: str) -> bool:
     return target.lstrip("-")[:1].isdigit() and not Path(target).exists()
 
 
-def _diagnose_job(target: str, options: CollectOptions, settings: CollectSettings, knowledge: Knowledge) -> Diagnosis:
-    collected = collect_job(target, options, settings)
+def _diagnose_job(target: str, options: CollectOptions, settings: Config, knowledge: Knowledge) -> Diagnosis:
+    collected = collect_job(target, options, settings.collect, node_evidence(settings.spool, settings.worker.collect_over_ssh))
     try:
         return diagnose_target(str(collected.path), knowledge)
     finally:

@@ -14,7 +14,7 @@ from collector.live.gather import Options, Progress, gather, pack
 from collector.live.job_id import parse_job_id
 from collector.live.slurm_commands import SlurmRecords, ask_slurm
 from collector.manifest import Manifest
-from hooks.config import CollectSettings
+from hooks.config import CollectSettings, SpoolSettings
 from hooks.progress import progress_for
 
 
@@ -41,7 +41,24 @@ class Collected:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def collect_job(job_id_text: str, options: CollectOptions, settings: CollectSettings) -> Collected:
+@dataclass(frozen=True, slots=True)
+class NodeEvidence:
+    """What the epilog saves on the nodes: in `spool` there, with copies in `shared` here (None: none).
+
+    Unless `over_ssh`, the copies are all that is read of a node.
+    """
+
+    spool: Path | None = None
+    shared: Path | None = None
+    over_ssh: bool = True
+
+
+def node_evidence(spool: SpoolSettings, over_ssh: bool) -> NodeEvidence:
+    """As the site has set it."""
+    return NodeEvidence(spool.folder, spool.shared, over_ssh)
+
+
+def collect_job(job_id_text: str, options: CollectOptions, settings: CollectSettings, saved: NodeEvidence = NodeEvidence()) -> Collected:
     """The evidence of the job, as far as it could be had. Raises BadInput for what no job is, and for a bundle that cannot be written.
 
     An interrupt (Ctrl-C) ends the collection early and is told by `manifest.interrupted`: what has come is kept.
@@ -53,12 +70,13 @@ def collect_job(job_id_text: str, options: CollectOptions, settings: CollectSett
     slurm = ask_slurm(job_id, options.cluster)
     for note in slurm.notes:
         progress.note(note)
-    return collect_records(slurm, options, settings, progress)
+    return collect_records(slurm, options, settings, progress, saved)
 
 
-def collect_records(slurm: SlurmRecords, options: CollectOptions, settings: CollectSettings, progress: Progress) -> Collected:
+def collect_records(slurm: SlurmRecords, options: CollectOptions, settings: CollectSettings, progress: Progress,
+                    saved: NodeEvidence = NodeEvidence()) -> Collected:  # fmt: skip
     """The same for a job of which Slurm was asked already."""
-    gathered = gather(slurm, _hosts(slurm, options), _gather_options(settings), progress)
+    gathered = gather(slurm, _hosts(slurm, options), _gather_options(settings, saved), progress)
     if options.bundle is None:
         return Collected(gathered.folder, gathered.manifest, is_temporary=True)
     pack(gathered.folder, options.bundle)
@@ -82,10 +100,11 @@ def _hosts(slurm: SlurmRecords, options: CollectOptions) -> tuple[str, ...]:
     return chosen
 
 
-def _gather_options(settings: CollectSettings) -> Options:
+def _gather_options(settings: CollectSettings, saved: NodeEvidence) -> Options:
     return Options(
         probe=probe_text(), ssh_config=settings.ssh_config, user=settings.ssh_user, sudo=settings.sudo, concurrency=settings.concurrency,
         connect_s=settings.connect_s, host_s=settings.host_s, job_s=settings.job_s, globs=settings.log_globs,
+        spool=saved.spool, shared=saved.shared, over_ssh=saved.over_ssh,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from collector.errors import BadInput, DenpexError
-from hooks.collect import CollectOptions, collect_job
+from hooks.collect import CollectOptions, collect_job, node_evidence
 from hooks.config import USUAL_PATH, Config, MailSettings, load_config
 from hooks.mailing.letter import Letter
 from hooks.mailing.message import Attachment, message_bytes, sender_of
@@ -125,7 +125,7 @@ def _diagnosis(target: str, settings: Config, knowledge: Knowledge) -> Diagnosis
     own = [path for path in kept if path.name.removesuffix(".tar.gz").partition("-r")[0] == target]
     if own:
         return diagnose_target(str(own[-1]), knowledge)
-    collected = collect_job(target, CollectOptions(), settings.collect)
+    collected = collect_job(target, CollectOptions(), settings.collect, node_evidence(settings.spool, settings.worker.collect_over_ssh))
     try:
         return diagnose_target(str(collected.path), knowledge)
     finally:

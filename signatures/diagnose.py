@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from collector.at_failure import FOLDER as AT_FAILURE
 from collector.bundle import Bundle
 from collector.manifest import HostReport
 from signatures.actions import actions_for
@@ -169,7 +170,8 @@ def _reasons(result: Attribution, evidence: Sequence[Event], seen: Observations)
     reasons = [result.chosen[0].signature.answer]
     facts = [event for event in evidence if event.measured]
     if facts:
-        reasons.append("Measured afterwards, it fits: " + "; ".join(dict.fromkeys(_measured(event) for event in facts[:4])) + ".")
+        when = "when the job ended" if all(f"/{AT_FAILURE}/" in event.source for event in facts) else "afterwards"
+        reasons.append(f"Measured {when}, it fits: " + "; ".join(dict.fromkeys(_measured(event) for event in facts[:4])) + ".")
     reasons += _clock_reason(result, seen)
     skip = ("Found ", "Verdict ")
     reasons += [step for step in result.trail if not step.startswith(skip) and " is explained by " not in step]

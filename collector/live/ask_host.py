@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import paramiko
@@ -16,12 +17,14 @@ from collector.live.clock_rounds import Lines, clock_rounds
 from collector.live.logpaths import LogPath, is_of_its_host, is_wanted, of_found
 from collector.live.probe_stream import ProbeStream, read_stream, statuses
 from collector.live.remote_files import find_remote_files, read_remote_files
+from collector.live.saved_files import SavedFile, of_this_run, spool_files, with_saved
 from collector.live.ssh import Connector, Unreachable
 from collector.live.ssh_session import Connection, Ended
 from collector.live.user_files import USUAL, Caps, Search
 from collector.manifest import HostReport, LogReport
 
 _MOST_STREAM = 4 << 20
+_SPOOL_S = 20.0
 _OWN_FILESYSTEMS = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "hostfs", "jfs", "bcachefs"))
 _SILENT_MOUNT = re.compile(r"^df: (?P<mount>/.*): no answer within", re.M)
 _FAULTY = frozenset(("late", "cut", "failed", "denied"))
@@ -38,7 +41,8 @@ class Errand:
     """`own` logs are asked for whatever they lie on, `maybe` only where their filesystem is this host's own.
 
     `shell` is how a POSIX shell is started there, perhaps by sudo; `not_before` is the moment (time.time()) before which
-    logs are not read: ranks still flush when the job has ended.
+    logs are not read: ranks still flush when the job has ended. `saved` is what the host left in the shared folder, `spool` where else
+    it may have saved something (None: nowhere), while the run that ended lasted from `start` to `end`.
     """
 
     host: str
@@ -51,6 +55,10 @@ class Errand:
     not_before: float = 0.0
     newer: float | None = None
     caps: Caps = USUAL
+    saved: tuple[SavedFile, ...] = ()
+    spool: Path | None = None
+    start: float | None = None
+    end: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +75,19 @@ def ask_host(connector: Connector, errand: Errand, probe: bytes, connect_s: floa
     if isinstance(connection, Unreachable):
         # A host that had less than its time, because the job's was nearly over, has not been silent.
         had_its_time = connection.kind != "timeout" or until - began >= connect_s
-        return _not_reached(connection, errand.host, time.monotonic() - began, folder, connection.is_evidence and had_its_time)
+        told = _not_reached(connection, errand.host, time.monotonic() - began, folder, connection.is_evidence and had_its_time)
+        return Told(with_saved(told.report, of_this_run(errand.saved, errand.start, errand.end), folder))
     opened(connection)
     try:
         stream, clock, ended = _probe(connection, errand, probe, until)
         found = read_stream(stream)
         _write(found, clock, errand.host, folder)
+        saved = of_this_run([*_spooled(connection, errand, until), *errand.saved], errand.start, errand.end)
         logs = _logs(connection, errand, found, until, folder)
     finally:
         connection.close()
-    return Told(_report(errand.host, found, clock, ended, time.monotonic() - began), logs)
+    report = _report(errand.host, found, clock, ended, time.monotonic() - began)
+    return Told(with_saved(report, saved, folder), logs)
 
 
 def _not_reached(why: Unreachable, host: str, seconds: float, folder: BundleFolder, is_evidence: bool) -> Told:
@@ -102,6 +113,13 @@ def _probe(connection: Connection, errand: Errand, probe: bytes, until: float) -
     except (OSError, EOFError, paramiko.SSHException):
         ended = "late" if time.monotonic() >= until else "lost"
     return bytes(stream), clock, ended
+
+
+def _spooled(connection: Connection, errand: Errand, until: float) -> list[SavedFile]:
+    """Its disk may be what hangs: then the logs still get their time."""
+    if errand.spool is None:
+        return []
+    return spool_files(connection, errand.shell, errand.job, errand.spool, min(until, time.monotonic() + _SPOOL_S))
 
 
 def _write(found: ProbeStream, clock: str, host: str, folder: BundleFolder) -> None:

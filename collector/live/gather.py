@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from collector.live.bundle_folder import BundleFolder, new_folder, pack
 from collector.live.controller_log import window_of
 from collector.live.local_logs import Seen, look_for, named_after, read_local, sizes_of, wait_until_quiet
 from collector.live.logpaths import LogPath, log_paths
+from collector.live.saved_files import SavedFile, of_this_run, shared_files, with_saved
 from collector.live.slurm_commands import SlurmRecords
 from collector.live.ssh import Connector
 from collector.live.ssh_session import Connection
@@ -30,6 +31,7 @@ from collector.manifest import HostReport, LogReport, Manifest, manifest_text
 __all__ = ["Gathered", "Options", "Progress", "gather", "pack"]
 
 _GRACE_S = 2.0
+_SHARED_S = 30.0
 _SLACK_S = 60.0
 _LOG_BYTES = 512 << 20
 
@@ -45,7 +47,11 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`connect_s`, `host_s` and `job_s` bound one connection, one host, and all of it. `globs` may hold `{job}`."""
+    """`connect_s`, `host_s` and `job_s` bound one connection, one host, and all of it. `globs` may hold `{job}`.
+
+    `spool` is where the nodes' epilog saves evidence, `shared` where it leaves copies for this machine (None: it does not). Unless
+    `over_ssh`, no host is reached, and that is all there is of them.
+    """
 
     probe: bytes
     ssh_config: Path | None = None
@@ -58,6 +64,9 @@ class Options:
     folder: Path | None = None
     most_bytes: int = 2 << 30
     globs: tuple[str, ...] = ()
+    spool: Path | None = None
+    shared: Path | None = None
+    over_ssh: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,10 @@ def _ask_all(slurm: SlurmRecords, hosts: Sequence[str], options: Options, connec
     _controller_log(slurm, folder)
     seen, paths = _look(slurm, options)
     logs += seen.refused
-    work = _Work(deque(_errands(slurm, hosts, seen, len(paths), options)))
+    errands = _errands(slurm, hosts, seen, len(paths), options, _shared(slurm, hosts, options, folder))
+    work = _Work(deque(errands if options.over_ssh else ()))
+    for report in () if options.over_ssh else [_only_saved(errand, options, folder) for errand in errands]:
+        work.results.put(Told(report))
     for _ in range(min(options.concurrency, len(hosts))):
         threading.Thread(target=_worker, args=(work, options, connector, folder, until), name="denpex-host", daemon=True).start()
     reader = (work, slurm.job, seen, _caps(len(paths)), folder, until)
@@ -166,15 +178,45 @@ def _caps(files: int) -> Caps:
     return Caps(head=each // 8, tail=each - each // 8)
 
 
-def _errands(slurm: SlurmRecords, hosts: Sequence[str], seen: Seen, files: int, options: Options) -> list[Errand]:
+def _shared(slurm: SlurmRecords, hosts: Sequence[str], options: Options, folder: BundleFolder) -> dict[str, list[SavedFile]]:
+    """What the hosts have left in the shared folder, as far as that answers."""
+    found: dict[str, list[SavedFile]] = {}
+    shared = options.shared
+    if shared is None:
+        return found
+    try:
+        bounded(lambda: shared_files(shared, _number(slurm.job), frozenset(hosts), found), time.monotonic() + _SHARED_S)
+    except (TimeoutError, OSError) as error:
+        why = (error.strerror or "does not answer").lower()
+        folder.notes.append(f"{shared}: {why}; what the nodes have saved is in {options.spool} on each of them")
+    # A copy: a thread that was left behind may go on filling the other.
+    return dict(found)
+
+
+def _only_saved(errand: Errand, options: Options, folder: BundleFolder) -> HostReport:
+    """Of a host that is not to be reached."""
+    where = f"nothing of it in {options.shared}" if options.shared else "spool.shared is not set"
+    nothing = HostReport(errand.host, "not-asked", reason=f"{where}; what it has saved itself is in {options.spool} on it")
+    found = of_this_run(errand.saved, errand.start, errand.end)
+    if found is None:
+        return nothing
+    return with_saved(replace(nothing, status="ok" if found.is_whole else "partial", reason=""), found, folder)
+
+
+def _number(job: JobFacts) -> int:
+    return int(re.match(r"[0-9]+", job.job_id or "0")[0])  # type: ignore[index]
+
+
+def _errands(slurm: SlurmRecords, hosts: Sequence[str], seen: Seen, files: int, options: Options,
+             saved: Mapping[str, Sequence[SavedFile]]) -> list[Errand]:  # fmt: skip
     """What to ask each host for: its own logs; the batch host for all that belong to none."""
     job = slurm.job
     batch_host = job.batch_host or (job.hosts[0] if job.hosts else None)
-    number = int(re.match(r"[0-9]+", job.job_id or "0")[0])  # type: ignore[index]
     recent = job.end is not None and time.time() - job.end < 60
     base = Errand(
-        "", number, job.uid, job.hosts, shell="sudo -n sh" if options.sudo else "sh", caps=_caps(files),
+        "", _number(job), job.uid, job.hosts, shell="sudo -n sh" if options.sudo else "sh", caps=_caps(files),
         not_before=job.end + 10 if recent and job.end else 0.0, newer=job.start - _SLACK_S if job.start else None,
+        spool=options.spool, start=job.start, end=job.end,
     )  # fmt: skip
     homeless = tuple(path for path in seen.absent if path.host is None)
     errands = []
@@ -183,7 +225,7 @@ def _errands(slurm: SlurmRecords, hosts: Sequence[str], seen: Seen, files: int, 
         errand = (
             replace(base, host=host, own=(*own, *homeless)) if host == batch_host else replace(base, host=host, own=own, maybe=homeless)
         )
-        errands.append(errand)
+        errands.append(replace(errand, saved=tuple(saved.get(host, ()))))
     return errands
 
 

@@ -10,7 +10,7 @@ from collector.errors import NoAnswer
 from collector.live.gather import pack
 from collector.live.job_id import parse_job_id
 from collector.live.slurm_commands import SlurmRecords, ask_slurm
-from hooks.collect import CollectOptions, collect_records
+from hooks.collect import CollectOptions, collect_records, node_evidence
 from hooks.config import Config
 from hooks.progress import Quiet
 from hooks.run import Knowledge, diagnose_target
@@ -38,7 +38,8 @@ class Result:
 def examine(failed: Failed, task: Task, folder: Path, config: Config, knowledge: Knowledge) -> None:
     """Runs in a child. Raises whatever goes wrong: the worker tries again."""
     slurm = _ask(failed)
-    collected = collect_records(slurm, CollectOptions(quiet=True), config.collect, Quiet())
+    saved = node_evidence(config.spool, config.worker.collect_over_ssh)
+    collected = collect_records(slurm, CollectOptions(quiet=True), config.collect, Quiet(), saved)
     diagnosis = diagnose_target(str(collected.path), knowledge)
     write_report(folder, diagnosis, knowledge, config.redact, failed.run.key, (task,))
     pack(collected.path, folder / BUNDLE)
