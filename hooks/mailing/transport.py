@@ -53,11 +53,14 @@ def _by_smtp(message: bytes, sender: str, to: str, settings: MailSettings) -> Ou
 @contextmanager
 def _session(settings: MailSettings, size: int) -> Iterator[smtplib.SMTP]:
     """Connected, encrypted and logged in as configured; what goes wrong until then is the relay's, not the mail's."""
-    server = _connected(settings)
+    server = _client(settings)
     deadline = threading.Timer(settings.smtp_timeout_s * _STEPS + size / _BYTES_PER_S, _cut, [server])
     deadline.daemon = True
     deadline.start()
     try:
+        code, text = server.connect(settings.smtp_host, settings.smtp_port)
+        if code != 220:
+            raise smtplib.SMTPConnectError(code, text)
         server.ehlo_or_helo_if_needed()
         if settings.smtp_security == "starttls":
             server.starttls(context=ssl.create_default_context())
@@ -72,12 +75,15 @@ def _session(settings: MailSettings, size: int) -> Iterator[smtplib.SMTP]:
         server.close()
 
 
-def _connected(settings: MailSettings) -> smtplib.SMTP:
+def _client(settings: MailSettings) -> smtplib.SMTP:
+    """Not connected yet: the deadline must run before the greeting is waited for. Its own name is given, for asking DNS may hang."""
     name, timeout = socket.gethostname(), settings.smtp_timeout_s
     if settings.smtp_security == "tls":
-        context = ssl.create_default_context()
-        return smtplib.SMTP_SSL(settings.smtp_host, settings.smtp_port, local_hostname=name, timeout=timeout, context=context)
-    return smtplib.SMTP(settings.smtp_host, settings.smtp_port, local_hostname=name, timeout=timeout)
+        server: smtplib.SMTP = smtplib.SMTP_SSL(local_hostname=name, timeout=timeout, context=ssl.create_default_context())
+    else:
+        server = smtplib.SMTP(local_hostname=name, timeout=timeout)
+    server._host = settings.smtp_host  # type: ignore[attr-defined]  # what the certificate must be for; only the constructor sets it
+    return server
 
 
 def _cut(server: smtplib.SMTP) -> None:
