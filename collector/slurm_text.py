@@ -256,12 +256,20 @@ def _step(job_id: str, row: Row) -> StepFacts:
 
 
 def _joined(components: list[JobFacts]) -> JobFacts:
-    """One job of its components: hosts and steps of all; how a failed one ended counts before the others."""
+    """One job of its components: hosts and steps of all; how a failed one ended counts before the others.
+
+    The script runs in the first, on its first host, and its output is the first's: the others' paths name files that nobody makes.
+    """
     ordered = sorted(components, key=lambda job: job.state == "COMPLETED")
     hosts = dict.fromkeys(host for job in components for host in job.hosts)
     steps = tuple(step for job in components for step in job.steps)
     tasks = sum(job.tasks or 0 for job in components) or None
-    return replace(reduce(merge, ordered, JobFacts()), hosts=tuple(hosts), steps=steps, tasks=tasks)
+    joined = reduce(merge, ordered, JobFacts())
+    first = merge(components[0], joined)
+    return replace(
+        joined, hosts=tuple(hosts), steps=steps, tasks=tasks, batch_host=first.batch_host, command=first.command,
+        work_dir=first.work_dir, std_out=first.std_out, std_err=first.std_err,
+    )  # fmt: skip
 
 
 def merge(first: JobFacts, second: JobFacts) -> JobFacts:

@@ -19,13 +19,14 @@ from collector.job import JobFacts
 from collector.labels import Label, read_label, short_name, syslog_origin, without_colours
 from collector.roster import Roster, TaskEnd
 from collector.scan import Hit, Tally
-from collector.stamps import Stamp, read_stamp
+from collector.stamps import read_stamp
 from collector.survey import HostFact, Survey, Text, survey
 from collector.task_layout import one_task_per_host
 from signatures.entry import FactSignal, FactTest, Near, PatternSignal, Signature
 from signatures.event import Event
 from signatures.first_to_end import first_ends
 from signatures.load import Library
+from signatures.moments import Timekeeper, Written, written
 from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary
 
 _TEXT_CHARACTERS = 2000
@@ -34,10 +35,6 @@ _SLACK_BEFORE_S = 300.0
 """A node may already be failing when the job starts on it; what is older has been survived."""
 _SLACK_AFTER_S = 900.0
 """Slurm and watchdogs report minutes after the end."""
-_ENDED_BY_ITSELF = frozenset(["COMPLETED", "FAILED", "OUT_OF_MEMORY"])
-"""States in which the job ended with its batch script, hence after the script's last output."""
-_FLUSH_S = 30.0
-"""Where Slurm ends a job, EndTime is when it began to: until KillWait (30 s) is over tasks and srun still print."""
 _ALIKE_KEPT = 12
 """Events of one signal, source and rank that are kept one by one; later ones only raise the last one's count."""
 
@@ -52,6 +49,15 @@ class RecoveryEvent:
     line: int
     at: Interval | None
     same: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Undated:
+    """What an event's moment was read from, while it is not known which host wrote the line; `ago` is what to add to that moment."""
+
+    written: Written
+    label: Label
+    ago: tuple[float, float]
 
 
 @dataclass(slots=True)
@@ -71,6 +77,11 @@ class Observations:
     progress: Interval | None = None
     notes: list[str] = field(default_factory=list)
     outputs: frozenset[str] = frozenset()
+    undated: dict[int, _Undated] = field(default_factory=dict)
+
+    @property
+    def timekeeper(self) -> Timekeeper:
+        return Timekeeper(self.clocks, self.roster, self.job)
 
 
 def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observations:
@@ -88,7 +99,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     seen.hosts = tuple(dict.fromkeys([*found.hosts, *sorted(seen.roster.named_hosts)]))
     _take_allocation(seen)
     ends = first_ends(seen.events, seen.roster)
-    seen.events = [_placed(event, seen, ends) for event in seen.events]
+    seen.events = [_dated(number, _placed(event, seen, ends), seen) for number, event in enumerate(seen.events)]
     seen.notes += bundle.notes
     return seen
 
@@ -141,19 +152,28 @@ def _take_line(reading: _Reading, hits: list[tuple[Meaning, Hit]]) -> None:
     wanted = [(m, h) for m, h in hits if m.structure is None and _counts(m, h, reading, label)]
     if not wanted:
         return
-    at, clock_error = _moment(reading, wanted[0][1], label.host)
+    at, clock_error, kept = _moment(reading, wanted[0][1], label)
     for meaning, hit in wanted:
         if meaning.recovery is not None and meaning.signature is not None:
             same = {name: hit.groups.get(name, "") for name in meaning.recovery.same}
             place = (label.host, reading.text.file.name, hit.line, at, same)
             reading.seen.recoveries.append(RecoveryEvent(meaning.signature.id, *place))
         elif meaning.signature is not None and meaning.signal is not None:
-            event = _event(reading, meaning.signature, meaning.signal, hit, label, at, clock_error)
-            _keep(reading, replace(event, labelled=labelled))
+            ago = _began_before(meaning.signal, hit)
+            event = _event(reading, meaning.signature, meaning.signal, hit, label, at.plus(*ago) if at is not None else None, clock_error)
+            number = _keep(reading, replace(event, labelled=labelled))
+            if label.host is None:
+                reading.seen.undated[number] = _Undated(kept, label, ago)
 
 
-def _keep(reading: _Reading, event: Event) -> None:
-    """Adds the event; of many alike the first ones and the newest are kept, which counts for those between.
+def _began_before(signal: PatternSignal, hit: Hit) -> tuple[float, float]:
+    """What has to be added to the moment of the line to have that of what it reports: seconds, least and most."""
+    ran = float(hit.groups["ran_ms"]) / 1000 if hit.groups.get("ran_ms", "").isdigit() else 0.0
+    return -signal.began_before[1] - ran, -signal.began_before[0] - ran
+
+
+def _keep(reading: _Reading, event: Event) -> int:
+    """Adds the event, and says where; of many alike the first ones are kept, and the last of these counts for the later ones.
 
     Alike are only events that will be judged alike: of the same job, process and server, and as to the job's time.
     """
@@ -167,6 +187,7 @@ def _keep(reading: _Reading, event: Event) -> None:
     else:
         last = reading.kept[key]
         events[last] = replace(event, count=events[last].count + 1)
+    return reading.kept[key]
 
 
 def phase(event: Event, job: JobFacts) -> int:
@@ -229,14 +250,20 @@ def _whose(reading: _Reading, hit: Hit) -> tuple[Label, bool]:
     origin = syslog_origin(line) if text.kind == "syslog" else None
     if origin is not None:
         return Label(text.host or origin[0], None), True
-    label = read_label(line, text.style, reading.known)
     if text.kind == "slurmctld" and text.file.name.rpartition("/")[2].startswith("nodes"):
         return Label(_node_above(hit), None), True
+    label = _label_of(reading, line)
+    return label, label.host is not None or label.rank is not None
+
+
+def _label_of(reading: _Reading, line: str) -> Label:
+    """What the line, and the name of its file, say of who wrote it."""
+    text = reading.text
+    label = read_label(line, text.style, reading.known)
     rank = label.rank if label.rank is not None else text.rank
     if rank is None and label.task is not None:
         rank = label.task
-    host = label.host or text.host
-    return Label(host, rank, label.task, label.local_rank), host is not None or rank is not None
+    return Label(label.host or text.host, rank, label.task, label.local_rank)
 
 
 def _node_above(hit: Hit) -> str | None:
@@ -255,9 +282,6 @@ def _event(
     at: Interval | None,
     clock_error: float,
 ) -> Event:
-    if at is not None:
-        ran = float(hit.groups["ran_ms"]) / 1000 if hit.groups.get("ran_ms", "").isdigit() else 0.0
-        at = at.plus(-signal.began_before[1] - ran, -signal.began_before[0] - ran)
     rank = int(hit.groups["rank"]) if hit.groups.get("rank", "").isdigit() else label.rank
     return Event(
         signature=signature.id,
@@ -305,34 +329,17 @@ def _local_moments(lines: Iterable[str], text: Text, seen: Observations) -> Iter
             yield placed.middle
 
 
-def _moment(reading: _Reading, hit: Hit, host: str | None) -> tuple[Interval | None, float]:
-    """When the line was written, and the part of its uncertainty that is the clock's. Unstamped: between its neighbours."""
-    host = host or reading.text.host or (reading.seen.job.batch_host if reading.text.kind == "output" else None)
-    clock = reading.seen.clocks.of(host)
-    error = max(clock.offset.uncertainty, clock.wrong_by_s)
-    own = _place(reading, read_stamp(without_colours(hit.text)), host)
-    if own is not None:
-        _note_moment(reading.seen, own)
-        return own, error
-    above = _nearest(reading, reversed(hit.before), host)
-    below = _nearest(reading, hit.after, host)
-    earliest = above.earliest if above else reading.seen.job.start
-    latest = below.latest if below else _last_words(reading.seen.job, above)
-    if above is not None:
-        _note_moment(reading.seen, above)
-        _note_progress(reading, above)
-    if earliest is None or latest is None or (above is None and below is None):
-        return None, error
-    return Interval(earliest, max(earliest, latest)), error
-
-
-def _last_words(job: JobFacts, above: Interval | None) -> float | None:
-    """Until when a line may have been written that no stamped one follows; `above` is the last one before it."""
-    if job.end is None:
-        return None
-    # EndTime has whole seconds.
-    end = job.end + 1 if job.state in _ENDED_BY_ITSELF else job.end + _FLUSH_S
-    return max(end, above.latest) if above is not None else end
+def _moment(reading: _Reading, hit: Hit, label: Label) -> tuple[Interval | None, float, Written]:
+    """When the line was written as far as is known yet, the clock's part of the uncertainty, and what that was read from."""
+    seen, kept = reading.seen, written(hit, label, lambda line: _label_of(reading, line), reading.shift)
+    keeper = seen.timekeeper
+    at, error = keeper.moment(kept, keeper.clock_of(hit.text, label))
+    latest = at if kept.own is not None else keeper.latest_above(kept)
+    if latest is not None:
+        seen.last_moment = latest.latest if seen.last_moment is None else max(seen.last_moment, latest.latest)
+        if kept.own is None:
+            _note_progress(reading, latest)
+    return at, error, kept
 
 
 def _note_progress(reading: _Reading, at: Interval) -> None:
@@ -340,22 +347,6 @@ def _note_progress(reading: _Reading, at: Interval) -> None:
     seen = reading.seen
     if reading.text.kind in ("output", "unknown") and (seen.progress is None or at.earliest > seen.progress.earliest):
         seen.progress = at
-
-
-def _place(reading: _Reading, stamp: Stamp | None, host: str | None) -> Interval | None:
-    return reading.seen.clocks.place(stamp, host, reading.shift) if stamp is not None else None
-
-
-def _nearest(reading: _Reading, lines: Iterable[str], host: str | None) -> Interval | None:
-    for line in lines:
-        placed = _place(reading, read_stamp(without_colours(line)), host)
-        if placed is not None:
-            return placed
-    return None
-
-
-def _note_moment(seen: Observations, at: Interval) -> None:
-    seen.last_moment = at.latest if seen.last_moment is None else max(seen.last_moment, at.latest)
 
 
 def _fact_events(signature: Signature, facts: Iterable[HostFact]) -> Iterator[Event]:
@@ -411,6 +402,22 @@ def _placed(event: Event, seen: Observations, ends: Mapping[str, TaskEnd]) -> Ev
             host = host if failed in (None, event.rank) else None
         return replace(event, host=host)
     return _by_elimination(event, seen, ends.get(event.source))
+
+
+def _dated(number: int, event: Event, seen: Observations) -> Event:
+    """The event with the moment by the clock of its line's host, now that all is known of who ran where.
+
+    Who wrote a line about others (`subject`) is not the host that the event was given.
+    """
+    undated = seen.undated.get(number)
+    if undated is None:
+        return event
+    keeper = seen.timekeeper
+    host = keeper.clock_of(event.text, undated.label)
+    if host is None and undated.label.rank is None and "subject" not in event.details:
+        host = event.host
+    at, error = keeper.moment(undated.written, host)
+    return replace(event, at=at.plus(*undated.ago) if at is not None else None, clock_error_s=error)
 
 
 def _may_be_own(event: Event, seen: Observations) -> bool:

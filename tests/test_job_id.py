@@ -17,7 +17,7 @@ from collector.live.job_id import JobId, parse_job_id
         (" 12\n", JobId(12), "12"),
         ("12_3", JobId(12, task=3), "12_3"),
         ("12_0", JobId(12, task=0), "12_0"),
-        ("12+1", JobId(12, component=1), "12+1"),
+        ("12+1", JobId(12, component=1), "12"),
         ("12.0", JobId(12, step="0"), "12"),
         ("12.batch", JobId(12, step="batch"), "12"),
         ("12_3.extern", JobId(12, task=3, step="extern"), "12_3"),
@@ -28,6 +28,7 @@ def test_every_form_that_slurm_prints_is_taken(text: str, expected: JobId, asked
     job_id = parse_job_id(text)
     assert job_id == expected
     assert job_id.text == asked
+    assert job_id.asked == text.strip().partition(".")[0]
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_of_an_array_the_first_task_that_failed_is_taken_and_the_others_are_name
     assert _records("12_7").array == (12, 7)
 
 
-def test_the_parts_of_a_heterogeneous_job_count_as_one_unless_one_is_named(slurm: Path) -> None:
+def test_the_parts_of_a_heterogeneous_job_count_as_one_whichever_is_named(slurm: Path) -> None:
     parts = "".join(
         _PLAIN_JOB.replace("JobId=12 ", f"JobId={12 + part} HetJobId=12 HetJobOffset={part} HetJobIdSet=12-13 ").replace("n[1-3]", nodes)
         for part, nodes in [(0, "n1"), (1, "n[2-3]")]
@@ -178,7 +178,11 @@ def test_the_parts_of_a_heterogeneous_job_count_as_one_unless_one_is_named(slurm
     _prints(slurm, "scontrol", {"show job": parts})
     _prints(slurm, "sacct", {"-D": _HEADER + _row("12+0", nodes="n1") + _row("12+1", raw="13", nodes="n[2-3]")})
     assert _records().job.hosts == ("n1", "n2", "n3")
-    assert _records("12+1").job.hosts == ("n2", "n3")
+    part = _records("12+1")
+    assert (part.job.job_id, part.job.hosts) == ("12", ("n1", "n2", "n3"))
+    assert part.notes[0] == "12+1 is a part of 12: all parts were taken, since they share one script and its output"
+    with pytest.raises(BadInput, match=r"does not know job 12\+2"):
+        _records("12+2")
 
 
 def test_a_job_back_in_the_queue_is_explained_by_its_last_run(slurm: Path) -> None:

@@ -194,6 +194,10 @@ def test_the_components_of_a_heterogeneous_job_are_one_job() -> None:
     job = read_scontrol_job(HETEROGENEOUS)
     assert (job.job_id, job.state, job.exit_code) == ("12", "FAILED", 1)
     assert (job.hosts, job.tasks, job.batch_host) == (("a1", "b1", "b2"), 3, "a1")
+    paths = HETEROGENEOUS.replace("NodeList=a1", "NodeList=a1 StdOut=/w/slurm-12.out").replace(
+        "NodeList=b[1-2]", "NodeList=b[1-2] StdOut=/w/slurm-13.out"
+    )
+    assert read_scontrol_job(paths).std_out == "/w/slurm-12.out"
     assert read_scontrol_job(HETEROGENEOUS, wanted="12+1").hosts == ("b1", "b2")
 
 

@@ -14,12 +14,15 @@ _JOB_ID = re.compile(
     r"(?P<job>[1-9][0-9]{0,9})(?:_(?P<task>0|[1-9][0-9]{0,9})|\+(?P<component>0|[1-9][0-9]{0,9}))?"
     r"(?:\.(?P<step>0|[1-9][0-9]{0,9}|batch|extern|interactive))?"
 )
-_ACCEPTED = "a job id is a number, as 12; 12_3 for one task of an array, 12+1 for one part of a heterogeneous job, 12.0 for a step"
+_ACCEPTED = "a job id is a number, as 12; 12_3 for one task of an array, 12+1 for a heterogeneous job by one of its parts, 12.0 for a step"
 
 
 @dataclass(frozen=True, slots=True)
 class JobId:
-    """`text` is what scontrol and sacct are asked for: they know jobs, and a step's failure is its job's."""
+    """`text` is what scontrol and sacct are asked for: they know jobs, and a step's failure is its job's.
+
+    So is that of a heterogeneous job's part: all parts share the first one's script and output. `asked` is how it was named.
+    """
 
     job: int
     task: int | None = None
@@ -30,9 +33,11 @@ class JobId:
     def text(self) -> str:
         if self.task is not None:
             return f"{self.job}_{self.task}"
-        if self.component is not None:
-            return f"{self.job}+{self.component}"
         return str(self.job)
+
+    @property
+    def asked(self) -> str:
+        return self.text if self.component is None else f"{self.job}+{self.component}"
 
 
 def parse_job_id(text: str) -> JobId:

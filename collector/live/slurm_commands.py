@@ -12,7 +12,7 @@ from collector.hostlist import fold
 from collector.job import JobFacts
 from collector.live.command import Result, run
 from collector.live.job_id import JobId
-from collector.live.slurm_runs import chosen_task, last_begun_run, records_of, rows_of, run_ended_at
+from collector.live.slurm_runs import chosen_task, has_part, last_begun_run, records_of, rows_of, run_ended_at
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
 
 _ANSWER_S = 20.0
@@ -91,8 +91,10 @@ def ask_slurm(job_id: JobId, cluster: str | None = None, answer_s: float = _ANSW
     notes += [note] if note else []
     record, rows = records_of(job_id, shown.out), rows_of(job_id, told.out)
     live = read_scontrol_job(record, wanted=job_id.text)
+    if job_id.component is not None:
+        notes.append(f"{job_id.asked} is a part of {job_id.text}: all parts were taken, since they share one script and its output")
     records = _of_run(job_id, live, record, rows, notes, ended)
-    if records.job.job_id is None:
+    if records.job.job_id is None or not has_part(job_id, record, rows):
         raise _unknown(job_id, shown, told)
     # A controller that did not answer once costs one deadline, not four.
     return _completed(slurm if _answers(shown) else replace(slurm, asks_controller=False), job_id, records)
@@ -157,7 +159,7 @@ def _unknown(job_id: JobId, shown: Result, told: Result) -> BadInput:
         return BadInput(f"{absent[0]}; {absent[1]}", "run it where Slurm's commands are, or give a bundle or a folder of logs")
     if shown.out.strip() or told.out.strip() or "nvalid job id" in shown.problem:
         why = "" if not told.problem else f" ({told.problem})"
-        return BadInput(f"Slurm does not know job {job_id.text}{why}", "check the number; for another cluster give -M NAME")
+        return BadInput(f"Slurm does not know job {job_id.asked}{why}", "check the number; for another cluster give -M NAME")
     return NoAnswer(f"Slurm does not answer: {shown.problem or 'no job'}; {told.problem or 'no job'}", "check with: scontrol ping")
 
 

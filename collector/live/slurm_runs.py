@@ -64,8 +64,6 @@ def _is_record_of(job_id: JobId, line: str) -> bool:
         return False
     if job_id.task is not None:
         return (match["array"], match["task"]) == (str(job_id.job), str(job_id.task))
-    if job_id.component is not None:
-        return (match["het"], match["offset"]) == (str(job_id.job), str(job_id.component))
     return str(job_id.job) in (match["id"], match["het"])
 
 
@@ -80,7 +78,16 @@ def _is_row_of(job_id: JobId, row: str) -> bool:
     name, raw = (value.partition(".")[0] for value in [*row.split("|"), ""][:2])
     if name == job_id.text or (job_id.task is None and raw == job_id.text):
         return True
-    return job_id.task is None and job_id.component is None and name.partition("+")[0] == job_id.text and "+" in name
+    return job_id.task is None and name.partition("+")[0] == job_id.text and "+" in name
+
+
+def has_part(job_id: JobId, shown: str, told: str) -> bool:
+    """Whether Slurm's records of the job know the part of a heterogeneous job that was named, if one was."""
+    if job_id.component is None:
+        return True
+    records = [match for line in shown.split("\n") if (match := _ANY_RECORD.match(line))]
+    wanted = (str(job_id.job), str(job_id.component))
+    return any((match["het"], match["offset"]) == wanted for match in records) or f"\n{job_id.asked}|" in told
 
 
 def last_begun_run(rows: str) -> str:
