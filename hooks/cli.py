@@ -18,6 +18,7 @@ from collector.errors import BadInput, DenpexError
 from hooks.collect import CollectOptions, collect_job, node_evidence
 from hooks.config import Config, load_config, override
 from hooks.config_commands import app as config_app
+from hooks.doctor_command import doctor
 from hooks.incident_index import index
 from hooks.mail_command import mail
 from hooks.run import Knowledge, check_folder, default_report_name, diagnose_target, load_knowledge, write_private
@@ -28,7 +29,7 @@ from reports.json_form import as_json
 from reports.text import explain, print_verdict
 from signatures.diagnosis import Diagnosis
 
-SUBCOMMANDS = ("config", "index", "mail", "prune", "signatures", "worker")
+SUBCOMMANDS = ("config", "doctor", "index", "mail", "prune", "signatures", "worker")
 _ClickException: type[Any] = typer.BadParameter.__mro__[2]
 """What wrong use raises: BadParameter < UsageError < ClickException. Newer typer brings a click of its own, so it is not imported."""
 
@@ -144,6 +145,7 @@ app_with_subcommands.add_typer(signature_app, name="signatures")
 app_with_subcommands.command("worker")(worker)
 app_with_subcommands.command("prune")(prune)
 app_with_subcommands.command("index")(index)
+app_with_subcommands.command("doctor")(doctor)
 app_with_subcommands.command("mail")(mail)
 
 

@@ -44,8 +44,8 @@ class Routes:
     def __init__(self, config: Path | None = None) -> None:
         """Only `config` where it is given (as `ssh -F`), else the user's and the system's. Raises BadInput."""
         files = [config] if config is not None else [Path("~/.ssh/config").expanduser(), Path("/etc/ssh/ssh_config")]
-        if config is not None and not config.is_file():
-            raise BadInput(f"{config}: no such ssh configuration", "give a file, as to ssh -F")
+        if config is not None:
+            _check_readable(config)
         text = "\nHost *\n".join("\n".join(_lines(path, 0)) for path in files)
         try:
             self._config = paramiko.SSHConfig.from_text(text)
@@ -63,6 +63,16 @@ class Routes:
             return _route(name, found, user, port)
         except (paramiko.SSHException, ValueError, KeyError, OSError) as error:
             return f"ssh configuration: {error}"
+
+
+def _check_readable(config: Path) -> None:
+    """Raises BadInput: a file that was named, and is passed over, would send us to other hosts than meant."""
+    try:
+        if not config.is_file():
+            raise BadInput(f"{config}: no such ssh configuration", "give a file, as to ssh -F")
+        config.open("rb").close()
+    except OSError as error:
+        raise BadInput(f"{config}: cannot be read: {(error.strerror or str(error)).lower()}", "check its permissions") from None
 
 
 def _lines(path: Path, depth: int) -> Iterator[str]:
