@@ -134,6 +134,11 @@ def _job(record: _Record, zone: tzinfo) -> JobFacts:
     )
 
 
+def _of_history(state: str | None) -> str | None:
+    """scontrol says REQUEUED of a job that is to begin again; sacct of the run that was ended by it, whose times are real."""
+    return None if state == "REQUEUED" else state
+
+
 def _begun(state: str | None, start: float | None) -> float | None:
     return None if state in _NOT_BEGUN else start
 
@@ -213,8 +218,8 @@ def _last_run(runs: list[_Run], zone: tzinfo) -> JobFacts:
         signal=code[1],
         derived_exit_code=derived_exit_code(get("DERIVEDEXITCODE")),
         restarts=number_of(get("RESTARTS")) or len(runs) - 1,
-        start=_begun(state, seconds_of(get("START"), zone)),
-        end=_ended(state, seconds_of(get("END"), zone)),
+        start=_begun(_of_history(state), seconds_of(get("START"), zone)),
+        end=_ended(_of_history(state), seconds_of(get("END"), zone)),
         time_limit_s=_sacct_limit(run.row),
         hosts=_sacct_hosts(run.row),
         tasks=max((number_of(row.get("NTASKS")) or 0 for row in run.steps), default=0) or None,

@@ -67,6 +67,12 @@ def server(ssh_server: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> 
         yield running
 
 
+@pytest.fixture
+def site(tmp_path: Path) -> Any:
+    """A site for the worker: Slurm's commands, a queue, a state folder (worker_site.py)."""
+    return _load("worker_site").make_site(tmp_path)
+
+
 def _load(name: str) -> ModuleType:
     """In importlib mode tests cannot import one another, so what they share is loaded by its path, once."""
     if name not in sys.modules:

@@ -22,6 +22,8 @@ from pathlib import Path
 MEMORY_BYTES = 3 << 30
 """Ten times what a job of a thousand hosts needs. Counted is what is really written to, and the stacks of threads (RLIMIT_DATA)."""
 
+_LAST_WORDS_BYTES = 64 << 20
+"""To say that memory was short takes memory."""
 _SET_PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 ERROR_FILE = "error.txt"
@@ -106,6 +108,7 @@ def _be_child(work: Callable[[], None], folder: Path, parent: int, memory_bytes:
         with suppress(OSError):
             folder.joinpath(ERROR_FILE).write_text(str(why), "utf-8")
     except BaseException:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes + _LAST_WORDS_BYTES,) * 2)
         with suppress(OSError):
             folder.joinpath(ERROR_FILE).write_text(traceback.format_exc(), "utf-8")
     finally:
@@ -120,6 +123,6 @@ def _restrain(parent: int, memory_bytes: int) -> None:
         os._exit(1)  # it died before it could be told to take us along
     os.setpgid(0, 0)
     os.nice(_NICENESS)
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes + _LAST_WORDS_BYTES))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")

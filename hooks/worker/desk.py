@@ -37,15 +37,19 @@ class Telling:
 
 @dataclass(slots=True)
 class Desk:
-    """`failed` are judged entries, `unsettled` those to look at again and when (monotonic), both by name in the queue; `ignored` are
+    """`queue` and `state_lock` are descriptors of the two folders, which are locked as long as they are open.
+
+    `failed` are judged entries, `unsettled` those to look at again and when (monotonic), both by name in the queue; `ignored` are
     names that can neither be read nor be moved. `untold` are keys of incidents whose report or mail is due, `told_at` when a child was last
-    sent for it (epoch), `kinds_waiting` the kinds of which tasks are still undecided. `retries` holds per key when a failed attempt may be repeated, `tries` how many there were.
+    sent for it (epoch), `kinds_waiting` the kinds of which tasks are still undecided. `retries` holds per key when a failed attempt may be
+    repeated, `tries` how many there were.
     """
 
     config: Config
     knowledge: Knowledge
     state: StateFolder
     queue: int
+    state_lock: int
     known: Known
     failed: dict[str, Failed] = field(default_factory=dict)
     unsettled: dict[str, float] = field(default_factory=dict)

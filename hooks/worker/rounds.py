@@ -31,14 +31,17 @@ def open_desk(config: Config, knowledge: Knowledge) -> Desk | None:
         remedy = f"make the folder, owned by SlurmUser: install -d -m 0700 -o slurm {where}"
         raise BadInput(f"{where}: no queue folder: {(error.strerror or str(error)).lower()}", remedy) from None
     state = make_folders(config.worker.state)
-    if not lock(folder) or not lock(os.open(state.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)):
+    kept = queue.open_folder(state.path)
+    if not lock(folder) or not lock(kept):
+        os.close(folder)
+        os.close(kept)
         return None
     remove_leftovers(state)
     known, faulty = load_all(state.incidents)
     for name in faulty:
         say("error", "unreadable-incident", file=state.incidents / name)
     untold = {incident.key for incident in known.incidents.values() if has_to_be_told(incident)}
-    return Desk(config, knowledge, state, folder, known, untold=untold)
+    return Desk(config, knowledge, state, folder, kept, known, untold=untold)
 
 
 def work_once(desk: Desk) -> bool:
@@ -92,6 +95,8 @@ def close_desk(desk: Desk) -> None:
     for one in desk.children():
         with suppress(ChildProcessError):
             os.waitpid(one.pid, 0)
+    os.close(desk.queue)
+    os.close(desk.state_lock)
 
 
 def _is_drained(desk: Desk) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 from collector.errors import BadInput
 
+_LOCK_S = 2.0
 _PROBE_BYTES = 1 << 20
 """What a report or a bundle needs at the least: with less room there is no use in collecting anything."""
 
@@ -56,12 +58,19 @@ def make_folders(path: Path) -> StateFolder:
 
 
 def lock(folder: int) -> bool:
-    """Whether this process is now the only one that works on the folder (a descriptor of it), as long as it lives."""
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    """Whether this process is now the only one that works on the folder (a descriptor of it), as long as it or a child of it lives.
+
+    The children of a worker that was just killed are given a moment to follow it.
+    """
+    until = time.monotonic() + _LOCK_S
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.05)
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
