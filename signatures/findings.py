@@ -66,8 +66,17 @@ def _affected_too(findings: Sequence[Finding]) -> list[Finding]:
     if not told or "shared-filesystem" not in told[0].signature.scope or not any(finding.servers for finding in told):
         return []
     servers = set[str]().union(*(finding.servers for finding in told))
-    silent = [finding for finding in findings if finding.support == "none" and finding.host is not None and finding.servers & servers]
+    silent = [f for f in findings if f.support == "none" and f.host is not None and f.servers & servers and _shows_it_now(f)]
     return [replace(finding, support="likely", role=told[0].role) for finding in silent]
+
+
+_COUNTED_SINCE_THE_MOUNT = frozenset({"nfs-retransmissions"})
+
+
+def _shows_it_now(finding: Finding) -> bool:
+    """Whether anything of it is more than a counter that may be about a stall of months ago."""
+    counters = {signal.name for signal in finding.signature.facts if signal.test.fact in _COUNTED_SINCE_THE_MOUNT}
+    return any(event.signal not in counters for event in finding.events)
 
 
 def _by_host(signature: Signature, events: Sequence[Event]) -> dict[str | None, list[Event]]:

@@ -603,3 +603,28 @@ def test_a_mount_that_hangs_on_another_host_makes_the_server_the_cause(tmp_path:
     files["hosts/n2/df.txt"] = "df: /ckpt: no answer within 3 s\n"
     files["hosts/n3/dmesg.txt"] = "[ 1000.000000] EXT4-fs (sdb1): mounted filesystem with ordered data mode.\n"
     assert answer(diagnosed(tmp_path, files))[:2] == ("nfs-server-stall", None)
+
+
+def test_counters_since_the_mount_do_not_make_a_client_one_of_those_that_lost_the_server(tmp_path: Path) -> None:
+    """n1 and n3 had to repeat calls, perhaps weeks ago; only n2 complains in this job's time."""
+    counted = "device nfs01:/ckpt mounted on /ckpt with fstype nfs4 statvers=1.1\n\tper-op statistics\n\t       WRITE: 37 37 3 369092 6668 22 18781 18822 1\n"
+    healthy = "[ 1000.000000] EXT4-fs (sdb1): mounted filesystem with ordered data mode.\n"
+    hosts = ("n1", "n2", "n3")
+    files = {f"hosts/{host}/mountstats.txt": counted for host in hosts} | {f"hosts/{host}/dmesg.txt": healthy for host in hosts}
+    files |= {f"hosts/{host}/clock.txt": clock(0) for host in hosts} | {"job.txt": FAILED}
+    files["hosts/n2/dmesg.txt"] += "[ 4000.000000] nfs: server nfs01 not responding, still trying\n"
+    diagnosis = diagnosed(tmp_path, files)
+    assert answer(diagnosis) == ("nfs-server-stall", "n2", None, "established")
+    assert [other.host for other in diagnosis.alternatives if other.cause == "nfs-server-stall"] == []
+
+
+def test_the_label_that_would_have_told_is_named_as_missing(tmp_path: Path) -> None:
+    error = "Traceback (most recent call last):\n  File \"/ckpt/train.py\", line 107, in load\nKeyError: 'labels'\n"
+    lost = "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+    ends = "".join(f"srun: error: n{rank + 1}: task {rank}: Exited with exit code 1\n" for rank in (1, 2, 0))
+    diagnosis = diagnosed(tmp_path / "none", {"job.txt": FAILED, "logs/slurm-7.out": lost + error + lost + ends})
+    assert answer(diagnosis)[:3] == ("python-exception", None, None)
+    assert diagnosis.missing[0].fact == "which rank printed it: slurm-7.out has no labels"
+    labelled = "".join(f"1: {line}\n" for line in error.splitlines())
+    diagnosis = diagnosed(tmp_path / "labelled", {"job.txt": FAILED, "logs/slurm-7.out": labelled + ends})
+    assert not any("labels" in missing.fact for missing in diagnosis.missing)
