@@ -47,7 +47,8 @@ def _html(page: MailPage) -> str:
 
 def _lines(page: MailPage) -> Iterator[str]:
     yield from _wrapped(f"{page.badge.word.upper()}: {page.headline}")
-    yield ""
+    if page.facts:
+        yield ""
     for fact in page.facts:
         yield from _wrapped(f"{fact.label}: {fact.value}", "  ", "    ")
     for section in page.sections:

@@ -120,7 +120,7 @@ def owner_page(diagnosis: Diagnosis, library: Library, around: Surroundings, sit
     page, safe = page_of(diagnosis, library, site), safe_diagnosis(diagnosis, site)[0]
     cluster_side = is_cluster_side(diagnosis, library)
     sections = (
-        _to_do(safe, library, page),
+        _to_do(safe, library, page) if safe.verdict != "no-failure" else None,
         _admins_do(page) if cluster_side and around.admins_told else None,
         *_common(safe, page, around),
     )
@@ -164,7 +164,7 @@ def digest_page(briefs: Sequence[Brief], about: str, small: Sequence[str]) -> Ma
         sections.append(Section(f"and {len(briefs) - len(shown):,} more", ("Their reports are where the others are.",)))
     number = counted(len(briefs), "more failure")
     return MailPage(
-        subject=cut(f"{_MARK} {number} {about}: one mail for all", _LONGEST_SUBJECT),
+        subject=_header(f"{number} {about}: one mail for all"),
         badge=Badge("Digest", "There were too many for a mail each.", "open"),
         headline=f"{number} {about}.",
         facts=(),
@@ -180,7 +180,7 @@ def report_page(found: ReadReport, name: str) -> MailPage:
         Section("The whole report", (f"It is attached as {name}.",)),
     )
     return MailPage(
-        subject=cut(f"{_MARK} {found.title}", _LONGEST_SUBJECT),
+        subject=_header(found.title),
         badge=Badge(found.word, found.meaning, _TONES.get(found.word, "open")),
         headline=found.headline,
         facts=found.facts,
@@ -229,13 +229,13 @@ def _common(safe: Diagnosis, page: Page, around: Surroundings) -> tuple[Section 
 def _to_do(safe: Diagnosis, library: Library, page: Page) -> Section:
     """The owner's own next step: where the cluster failed, the first thing to do is an administrator's and not theirs."""
     entry = library.signatures.get(safe.cause.id) if safe.cause else None
-    if safe.verdict in ("not-established", "no-failure") or entry is None:
+    if safe.verdict == "not-established" or entry is None:
         first = page.first
     else:
         step = _first_step(_parts(safe, entry)[0])
         first = Action(step.do, step.command) if step else page.first
     if first is None:
-        return Section("What to do now", ("Nothing: no step is known that would help.",))
+        return Section("What to do now", ("No step is known that would help.",))
     return Section("What to do now", (first.do,), first if first.command else None)
 
 
@@ -265,7 +265,7 @@ def _subject(safe: Diagnosis, page: Page, jobs: tuple[str, ...], suffix: str) ->
     """One line without anything that a header or a terminal would act on, the verdict in front of what may be long."""
     who = _who(safe, jobs) + suffix
     if safe.verdict == "no-failure":
-        return cut(f"{_MARK} {who}: {page.badge.word[0].lower()}{page.badge.word[1:]}", _LONGEST_SUBJECT)
+        return _header(f"{who}: {page.badge.word[0].lower()}{page.badge.word[1:]}")
     how = "failed alike" if len(jobs) > 1 else _ENDED.get(safe.job.state or "", "failed")
     sure = badge_of(safe).word.lower()
     if safe.cause is None:
@@ -274,7 +274,12 @@ def _subject(safe: Diagnosis, page: Page, jobs: tuple[str, ...], suffix: str) ->
         what = f"cause not established, seen so far: {safe.cause.title}"
     else:
         what = f"{safe.cause.title}{_place(safe)} ({sure})"
-    return one_line(cut(f"{_MARK} {who} {how}: {what}", _LONGEST_SUBJECT))
+    return _header(f"{who} {how}: {what}")
+
+
+def _header(text: str) -> str:
+    """What a user has named like an encoded word (RFC 2047) must not be decoded by the reader's mail program."""
+    return one_line(cut(f"{_MARK} {text}", _LONGEST_SUBJECT)).replace("=?", "= ?")
 
 
 def _who(safe: Diagnosis, jobs: tuple[str, ...]) -> str:
