@@ -19,6 +19,7 @@ def missing_facts(result: Attribution, seen: Observations) -> tuple[MissingFact,
         return ()
     found = [
         *_confirming(result),
+        *_no_label(result, seen),
         *_unreachable(seen),
         *_no_kernel_log(seen),
         *_no_disk_usage(result, seen),
@@ -34,6 +35,16 @@ def _confirming(result: Attribution) -> Iterator[MissingFact]:
         return
     for check in result.chosen[0].signature.confirm[:2]:
         yield MissingFact(f"what would confirm {result.chosen[0].id}: {check.expect}", check.command)
+
+
+def _no_label(result: Attribution, seen: Observations) -> Iterator[MissingFact]:
+    """Several tasks wrote into one file, and nothing in it says which of them printed the cause."""
+    if not result.chosen or result.chosen[0].signature.witness or len(_hosts(seen)) < 2:
+        return
+    printed = [event for finding in result.chosen for event in finding.events if event.source in seen.outputs and not event.measured]
+    if printed and all(event.host is None and event.rank is None for event in printed):
+        name = printed[0].source.rpartition("/")[2]
+        yield MissingFact(f"which rank printed it: {name} has no labels", "run it again with srun --label, or --output=%x-%j-%t.log")
 
 
 def _unreachable(seen: Observations) -> Iterator[MissingFact]:

@@ -622,7 +622,7 @@ def test_the_label_that_would_have_told_is_named_as_missing(tmp_path: Path) -> N
     error = "Traceback (most recent call last):\n  File \"/ckpt/train.py\", line 107, in load\nKeyError: 'labels'\n"
     lost = "ConnectionResetError: [Errno 104] Connection reset by peer\n"
     ends = "".join(f"srun: error: n{rank + 1}: task {rank}: Exited with exit code 1\n" for rank in (1, 2, 0))
-    diagnosis = diagnosed(tmp_path / "none", {"job.txt": FAILED, "logs/slurm-7.out": lost + error + lost + ends})
+    diagnosis = diagnosed(tmp_path / "none", {"job.txt": FAILED, "logs/slurm-7.out": error + lost + ends})
     assert answer(diagnosis)[:3] == ("python-exception", None, None)
     assert diagnosis.missing[0].fact == "which rank printed it: slurm-7.out has no labels"
     labelled = "".join(f"1: {line}\n" for line in error.splitlines())
