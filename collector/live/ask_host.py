@@ -79,7 +79,7 @@ def ask_host(connector: Connector, errand: Errand, probe: bytes, connect_s: floa
         return Told(with_saved(told.report, of_this_run(errand.saved, errand.start, errand.end), folder))
     opened(connection)
     try:
-        stream, clock, ended = _probe(connection, errand, probe, until)
+        stream, clock, ended = run_probe(connection, f"{errand.shell} -s {errand.job:d}", probe, until)
         found = read_stream(stream)
         _write(found, clock, errand.host, folder)
         saved = of_this_run([*_spooled(connection, errand, until), *errand.saved], errand.start, errand.end)
@@ -98,12 +98,15 @@ def _not_reached(why: Unreachable, host: str, seconds: float, folder: BundleFold
     return Told(HostReport(host, "timed-out" if why.kind == "timeout" else "denied", round(seconds, 3), why.reason))
 
 
-def _probe(connection: Connection, errand: Errand, probe: bytes, until: float) -> tuple[bytes, str, Ended]:
-    """The probe's stream as far as it came, and the clock rounds, which come first: later the host is busy with us."""
+def run_probe(connection: Connection, shell: str, probe: bytes, until: float) -> tuple[bytes, str, Ended]:
+    """The probe's stream as far as it came, and the clock rounds, which come first: later the host is busy with us.
+
+    `shell` is the command that reads it there: `sh -s JOB`.
+    """
     stream, clock = bytearray(), ""
     ended: Ended = "lost"
     try:
-        with connection.session(f"{errand.shell} -s {errand.job:d}", until) as session:
+        with connection.session(shell, until) as session:
             lines = Lines(session)
             clock = clock_rounds(session, lines, until)
             stream += lines.rest
