@@ -1,6 +1,6 @@
 # The test cluster; included by the Makefile at the top. Needs root and Debian packages, which `cluster-up` installs.
 
-.PHONY: cluster-install cluster-up cluster-down cluster-shell test-cluster
+.PHONY: cluster-install cluster-up cluster-down cluster-shell test-cluster test-torch
 
 CLUSTER := python3 tests/cluster/manage.py
 
