@@ -19,6 +19,7 @@ from hooks.collect import CollectOptions, collect_job, node_evidence
 from hooks.config import Config, load_config, override
 from hooks.config_commands import app as config_app
 from hooks.doctor_command import doctor
+from hooks.hook_commands import app as hook_app
 from hooks.incident_index import index
 from hooks.mail_command import mail
 from hooks.run import Knowledge, check_folder, default_report_name, diagnose_target, load_knowledge, write_private
@@ -29,7 +30,7 @@ from reports.json_form import as_json
 from reports.text import explain, print_verdict
 from signatures.diagnosis import Diagnosis
 
-SUBCOMMANDS = ("config", "doctor", "index", "mail", "prune", "signatures", "worker")
+SUBCOMMANDS = ("config", "doctor", "hooks", "index", "mail", "prune", "signatures", "worker")
 _ClickException: type[Any] = typer.BadParameter.__mro__[2]
 """What wrong use raises: BadParameter < UsageError < ClickException. Newer typer brings a click of its own, so it is not imported."""
 
@@ -141,6 +142,7 @@ def _write_report(path: Path, content: str) -> tuple[Path | None, BadInput | Non
 
 app_with_subcommands = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app_with_subcommands.add_typer(config_app, name="config")
+app_with_subcommands.add_typer(hook_app, name="hooks")
 app_with_subcommands.add_typer(signature_app, name="signatures")
 app_with_subcommands.command("worker")(worker)
 app_with_subcommands.command("prune")(prune)
