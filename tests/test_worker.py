@@ -164,6 +164,19 @@ def test_the_mail_of_an_array_is_one_and_names_all_tasks(site: Any, work: Any) -
     assert len(list((site.state / "outbox").glob("*/*/envelope.json"))) == 1
 
 
+def test_where_no_ssh_is_allowed_only_what_the_nodes_left_is_read(site: Any, work: Any) -> None:
+    settings = json.loads((site.root / "config.yaml").read_text())
+    settings["spool"] = {"shared": str(site.root / "shared")}
+    settings["worker"]["collect_over_ssh"] = False
+    (site.root / "config.yaml").write_text(json.dumps(settings))
+    (site.root / "shared" / "12").mkdir(parents=True)
+    site.end(12, log=NO_SPACE)
+    assert work()
+    [report] = site.reports()
+    assert site.record(report)["diagnosis"]["cause"]["id"] == "disk-full"
+    assert "unreachable" not in {one["status"] for one in site.record(report)["diagnosis"]["collection"]}, "nobody was asked"
+
+
 @pytest.mark.parametrize(
     ("what", "settings", "why"),
     [
