@@ -154,6 +154,23 @@ def test_what_an_overloaded_host_did_not_come_to_is_said_to_be_late(server: Any,
     assert "dmesg.txt late" in report.reason
 
 
+def test_a_host_that_did_not_come_to_the_main_things_is_asked_once_more(server: Any, tmp_path: Path, open_folder: Path) -> None:
+    """The second time it tells of its kernel's messages; what it had told at first stays."""
+    (open_folder / "runs").touch(mode=0o666)
+    (open_folder / "runs").chmod(0o666)
+    probe = b"w=0123456789abcdef; echo run >>%s/runs; n=$(wc -l <%s/runs); echo denpex-probe 1 $w\n" % (2 * (bytes(open_folder),))
+    probe += (
+        b'echo "$w begin ps.txt"; echo "run $n"; echo "$w end ps.txt ok 0"; echo "$w begin df.txt"; echo d; echo "$w end df.txt ok 0"\n'
+    )
+    probe += b'[ $n = 1 ] || { echo "$w begin dmesg.txt"; echo "run $n"; echo "$w end dmesg.txt ok 0"; }; echo "$w complete 9.02"\n'
+    gathered = _gather(server, _job(("n1",)), tmp_path, probe=probe)
+    assert (open_folder / "runs").read_text() == "run\nrun\n"
+    told = {name: (gathered.folder / f"hosts/n1/{name}.txt").read_text() for name in ("ps", "dmesg")}
+    assert told == {"ps": "run 1\n", "dmesg": "run 2\n"}
+    sources = _reports(gathered)["n1"].sources
+    assert (sources["dmesg.txt"], sources["cgroup.txt"]) == ("ok", "late")
+
+
 def test_a_host_that_floods_is_cut(server: Any, tmp_path: Path) -> None:
     gathered = _gather(server, _job(("n1",)), tmp_path, probe=_PROBE.replace(b"complete", b"x") + b"head -c 10000000 /dev/zero\n")
     report = _reports(gathered)["n1"]

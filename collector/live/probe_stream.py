@@ -62,6 +62,21 @@ def statuses(found: ProbeStream) -> dict[str, Status]:
     return told | {name: rest for name in EXPECTED if told and name not in told}
 
 
+_NEEDED = ("dmesg.txt", "ps.txt", "df.txt")
+
+
+def is_thin(found: ProbeStream) -> bool:
+    """Whether an overloaded node ended the probe in time but came to nothing of what most verdicts rest on."""
+    untold = (name for name in _NEEDED if name not in found.sections or not found.sections[name].text)
+    return found.is_complete and any(statuses(found).get(name) == "late" for name in untold)
+
+
+def completed_by(first: ProbeStream, second: ProbeStream) -> ProbeStream:
+    """The first telling, with what only the second one came to."""
+    late = {name for name, status in statuses(first).items() if status in ("late", "cut")}
+    return ProbeStream({**first.sections, **{name: s for name, s in second.sections.items() if name in late and s.text}}, first.seconds)
+
+
 def split(stream: bytes) -> dict[str, str]:
     """Content by file name, and NOTES. A stream that is not the probe's gives only NOTES, which says so."""
     found = read_stream(stream)
