@@ -10,7 +10,7 @@ import pytest
 from hooks.config import WorkerSettings, config_from
 from hooks.worker.final_state import Failed, Settled, Unsettled, judge
 from hooks.worker.queue import Entry
-from hooks.worker.slurm_answers import Run, _run_of, _with_record
+from hooks.worker.slurm_answers import Run, _rows_by_job, _run_of, _with_record
 
 HEADER = (
     "JobID|JobIDRaw|Cluster|User|UID|Account|Partition|State|ExitCode|DerivedExitCode|Start|End|TimelimitRaw|NNodes|NTasks|NodeList|Reason"
@@ -47,7 +47,8 @@ AT = 1796040500.0
 def run_of(rows: tuple[str, ...], ended: float, **entry: Any) -> Run:
     job = int(rows[0].split("|")[0].split("_")[0].split("+")[0])
     values = {"array_job_id": None, "restart": 0, "queued": AT, "leader_id": job, **entry}
-    return _run_of(Entry("x", job, ended=ended, **values), "\n".join((HEADER, *rows, "")))
+    rows_by_job = _rows_by_job("\n".join((HEADER, *rows, "")))
+    return _run_of(Entry("x", job, ended=ended, **values), rows_by_job[job])
 
 
 def verdict(rows: tuple[str, ...], settings: WorkerSettings = SETTINGS, now: float = AT, ended: float = AT) -> Any:

@@ -19,7 +19,7 @@ echo "sacct $*" >>{root}/asked
 [ -e {root}/slurmdbd-down ] && { echo 'sacct: error: Problem talking to the database: Connection refused' >&2; exit 1; }
 while [ $# -gt 0 ]; do [ "$1" = -j ] && ids=$2; shift; done
 echo '{header}'
-for id in $(echo "$ids" | tr , ' '); do cat {root}/rows/"${id%%_*}" 2>/dev/null; done
+cd {root}/rows && cat $(echo "$ids" | sed 's/_[0-9]*//g; s/,/ /g') 2>/dev/null
 exit 0
 """
 _SCONTROL = r"""#!/bin/sh

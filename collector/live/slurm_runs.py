@@ -102,6 +102,8 @@ def run_ended_at(rows: str, ended: float, wanted: str) -> str:
     Whoever tells when it ended has it from the same controller, a moment later.
     """
     runs = runs_of(rows)
+    if len(runs) < 2:
+        return "".join(runs)
     ends = {number: read_sacct(run, wanted=wanted).end for number, run in enumerate(runs)}
     gaps = {number: abs(end - ended) for number, end in ends.items() if end is not None and abs(end - ended) <= _SAME_MOMENT_S}
     # Of two that are as near, the later.

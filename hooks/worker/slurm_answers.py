@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +15,8 @@ from collector.slurm_text import read_sacct, read_scontrol_job
 from hooks.worker.queue import Entry
 
 _JOBS_PER_QUESTION = 200
+_IDS = re.compile(r"(?:(?P<leader>[0-9]+)\+)?[^|]*\|(?P<raw>[0-9]+)[^|]*\|")
+"""`17_3.batch|20.batch|`, `12+1.0|13.0|`: how users call it, and its own number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,14 @@ def ask_accounts(slurm: Slurm, entries: Sequence[Entry]) -> Answers:
         some = entries[at : at + _JOBS_PER_QUESTION]
         told = sacct_rows(slurm, sorted({str(entry.leader_id) for entry in some}))
         problem = problem or told.problem
-        runs |= {entry.name: _run_of(entry, told.out) for entry in some}
+        rows = _rows_by_job(told.out)
+        runs |= {entry.name: _run_of(entry, rows.get(entry.leader_id, "")) for entry in some}
     keeps = not ("disabled" in problem or "not found" in problem)
     return Answers(runs, no_answer=problem if keeps else "", keeps_accounts=keeps)
 
 
 def _run_of(entry: Entry, told: str) -> Run:
-    rows = rows_of(JobId(entry.leader_id), _own_rows(entry.leader_id, told))
+    rows = rows_of(JobId(entry.leader_id), told)
     if not rows:
         return Run(entry, str(entry.leader_id), entry.restart, None, None)
     wanted = str(entry.leader_id)
@@ -73,15 +77,18 @@ def _run_of(entry: Entry, told: str) -> Run:
     return Run(entry, _name_in(chosen), restart, facts, None)
 
 
-def _own_rows(job: int, told: str) -> str:
-    """Header and rows of this very job: the last task of an array has the array's number, by which all of its tasks are told."""
+def _rows_by_job(told: str) -> dict[int, str]:
+    """Header and rows of each job by its own number, of a heterogeneous one by its first part's.
+
+    The last task of an array has the array's number, by which sacct tells all of its tasks.
+    """
     header, *rows = told.split("\n")
-    kept = [row for row in rows if _raw_id(row) == str(job) or row.startswith(f"{job}+")]
-    return "\n".join((header, *kept, ""))
-
-
-def _raw_id(row: str) -> str:
-    return [*row.split("|"), ""][1].partition(".")[0]
+    jobs: dict[int, list[str]] = {}
+    for row in rows:
+        match = _IDS.match(row)
+        if match:
+            jobs.setdefault(int(match["leader"] or match["raw"]), [header]).append(row)
+    return {job: "\n".join((*lines, "")) for job, lines in jobs.items()}
 
 
 def _name_in(rows: str) -> str:
