@@ -119,6 +119,9 @@ def open_bundle(target: str, standard_input: IO[bytes] | None = None) -> Iterato
         with _private_folder() as folder:
             yield _from_standard_input(folder, standard_input)
         return
+    if not target.strip():
+        # Path("") is the current folder, which is not what an unset variable of a shell means.
+        raise BadInput("the target is empty: an unset variable, perhaps", "give a job id, a bundle, a folder of logs, a log file, or -")
     path = Path(target)
     mode = _mode(path)
     if stat.S_ISDIR(mode):

@@ -168,6 +168,15 @@ def test_unusable_targets_say_what_is_wrong_and_what_to_do(tmp_path: Path, name:
     assert caught.value.remedy  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("target", ["", " ", "\t\n"])
+def test_an_unset_variable_is_not_the_current_folder(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "job.log").write_text("Killed\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="the target is empty") as caught, open_bundle(target):
+        pass
+    assert "job id" in caught.value.remedy
+
+
 def test_empty_standard_input_is_nothing_to_read() -> None:
     with pytest.raises(NothingToRead), open_bundle("-", io.BytesIO(b"")):
         pass
