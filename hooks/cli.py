@@ -7,14 +7,15 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 
 from collector.errors import BadInput, DenpexError
+from hooks import options
 from hooks.collect import CollectOptions, collect_job, node_evidence
 from hooks.config import Config, load_config, override
 from hooks.config_commands import app as config_app
@@ -37,44 +38,23 @@ _ClickException: type[Any] = typer.BadParameter.__mro__[2]
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"denpex-collect {version('denpex-collect')}")
-        raise typer.Exit
-
-
 @app.command(context_settings={"help_option_names": ["-h", "--help"]})
 def diagnose(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET", help="Job id; or a bundle folder or .tar.gz, a folder of logs, one log file, - for standard input."
-        ),
-    ],
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the report there [default: denpex-JOBID.html].")
-    ] = None,
-    no_html: Annotated[bool, typer.Option("--no-html", help="Write no report.")] = False,
-    as_json_: Annotated[bool, typer.Option("--json", help="Print the diagnosis as JSON (denpex.diagnosis/1) and nothing else.")] = False,
-    explained: Annotated[bool, typer.Option("--explain", help="Print every step of the reasoning.")] = False,
-    signatures: Annotated[
-        list[Path] | None, typer.Option("--signatures", metavar="DIR", help="A site's own signatures; may be repeated. They win.")
-    ] = None,
-    bundle: Annotated[
-        Path | None, typer.Option("--bundle", metavar="FILE.tar.gz", help="Job id only: keep the collected evidence there.")
-    ] = None,
-    cluster: Annotated[
-        str | None, typer.Option("-M", "--clusters", metavar="NAME", help="Job id only: another cluster of the site.")
-    ] = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", metavar="LIST", help="Job id only: ask these of its hosts (n[1-4]).")] = None,
-    ssh_config: Annotated[Path | None, typer.Option("--ssh-config", metavar="FILE", help="Job id only: instead of ~/.ssh/config.")] = None,
-    ssh_user: Annotated[str | None, typer.Option("--ssh-user", metavar="NAME", help="Job id only: log in as this user.")] = None,
-    sudo: Annotated[bool, typer.Option("--sudo", help="Job id only: run the probe through `sudo -n` on the nodes.")] = False,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="The site's settings [default: /etc/denpex/config.yaml, if there].")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Job id only: no progress.")] = False,
-    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    target: options.Target,
+    html: options.Html = None,
+    no_html: options.NoHtml = False,
+    as_json_: options.Json = False,
+    explained: options.Explain = False,
+    signatures: options.Signatures = None,
+    bundle: options.Bundle = None,
+    cluster: options.Cluster = None,
+    hosts: options.Hosts = None,
+    ssh_config: options.SshConfig = None,
+    ssh_user: options.SshUser = None,
+    sudo: options.Sudo = False,
+    config: options.ConfigFile = None,
+    quiet: options.Quiet = False,
+    _: options.Version = False,
 ) -> None:
     """Say which host began a job's failure, why, how sure that is, and what to do next.
 
@@ -156,6 +136,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that temporary folders are removed
     chosen = app_with_subcommands if sys.argv[1:2] and sys.argv[1] in SUBCOMMANDS else app
     try:
+        _refuse_blanks(sys.argv[1:])
         status = typer.main.get_command(chosen).main(prog_name="denpex-collect", standalone_mode=False)
         sys.stdout.flush()
     except DenpexError as error:
@@ -176,6 +157,19 @@ def main() -> None:
         why = (error.strerror or str(error)).lower()
         _fail(BadInput(f"the output could not be written: {why}", "free some space, or write it elsewhere"))
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _refuse_blanks(words: Sequence[str]) -> None:
+    """Raises BadInput: an unset variable of a shell would else be the current folder, or no choice at all."""
+    for number, word in enumerate(words, 1):
+        option, has_value, value = word.partition("=")
+        if not word.strip():
+            which = f"argument {number}" + (f" (after {words[number - 2]})" if number > 1 else "")
+        elif option.startswith("--") and has_value and not value.strip():
+            which = option
+        else:
+            continue
+        raise BadInput(f"{which} is empty: an unset variable, perhaps", "see denpex-collect --help")
 
 
 def _reader_is_gone() -> bool:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from collector.errors import BadInput
 from collector.hostlist import expand
-from hooks.config import USUAL_PATH
 from hooks.doctor.show import as_json, is_ready, print_checks
 from hooks.doctor.site import examine
+from hooks.options import ConfigFile
 
 _FAILED = 2
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
@@ -25,9 +24,7 @@ def doctor(
     hosts: Annotated[
         str | None, typer.Option("--host", "--hosts", metavar="LIST", help="Log in to these nodes (n1, n[1-4]) [default: a few idle ones].")
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help=f"The site's settings [default: {USUAL_PATH}, if there].")
-    ] = None,
+    config: ConfigFile = None,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the checks as JSON (denpex.doctor/1).")] = False,
 ) -> None:
     """Say whether this site is ready, and how to mend each thing that is not.

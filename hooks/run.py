@@ -47,6 +47,8 @@ def check_folder(path: Path) -> None:
     """Raises BadInput where no file can be made at `path`: better before the work than after it."""
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
         raise BadInput(f"{path}: cannot be written: no folder there that can be written", "give another file with --html")
+    if path.is_dir():
+        raise BadInput(f"{path}: is a folder", "give a file with --html")
 
 
 def write_private(path: Path, text: str) -> None:
