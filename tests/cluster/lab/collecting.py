@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 def collect(cluster: Cluster, job: int, *options: str) -> subprocess.CompletedProcess[str]:
     """Its report and bundle: OUTSIDE/JOB.html and OUTSIDE/JOB.tar.gz. Raises TimeoutExpired."""
     files = ["--html", str(INSIDE / f"{job}.html"), "--bundle", str(INSIDE / f"{job}.tar.gz")]
-    return cluster.exec([*command(cluster, job), *files, *options], timeout_s=120, cwd=str(REPOSITORY))
+    return cluster.exec([*command(cluster, job), *files, *options], timeout_s=240, cwd=str(REPOSITORY))
 
 
 def command(cluster: Cluster, job: int) -> list[str]:

@@ -9,10 +9,19 @@ import socket
 import struct
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 PORT = 29500
 NUMBERS = struct.Struct("!512d")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """`address` is kept: of a connection that was reset nobody can ask it any more."""
+
+    link: socket.socket
+    address: str
 
 
 def options() -> argparse.Namespace:
@@ -30,7 +39,7 @@ def log(rank: int, text: str) -> None:
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} [rank {rank}] {text}", flush=True)
 
 
-def connect(rank: int, world: int, timeout_s: float) -> list[socket.socket]:
+def connect(rank: int, world: int, timeout_s: float) -> list[Peer]:
     """Rank 0: to all others, in the order of ranks. The others: to rank 0."""
     master = os.environ["SLURM_LAUNCH_NODE_IPADDR"]
     if rank:
@@ -39,26 +48,26 @@ def connect(rank: int, world: int, timeout_s: float) -> list[socket.socket]:
         server.settimeout(60)
         others = {}
         while len(others) < world - 1:
-            peer, _ = server.accept()
-            peer.settimeout(timeout_s)
-            others[peer.recv(1)[0]] = peer
+            link, (host, port) = server.accept()
+            link.settimeout(timeout_s)
+            others[link.recv(1)[0]] = Peer(link, f"[{host}]:{port}")
     return [others[number] for number in sorted(others)]
 
 
-def _connected(master: str, rank: int, until: float, timeout_s: float) -> socket.socket:
+def _connected(master: str, rank: int, until: float, timeout_s: float) -> Peer:
     while True:
         try:
-            peer = socket.create_connection((master, PORT), timeout=timeout_s)
+            link = socket.create_connection((master, PORT), timeout=timeout_s)
         except ConnectionRefusedError:
             if time.monotonic() > until:
                 raise
             time.sleep(0.2)
             continue
-        peer.sendall(bytes([rank]))
-        return peer
+        link.sendall(bytes([rank]))
+        return Peer(link, f"[{master}]:{PORT}")
 
 
-def all_reduce(rank: int, peers: list[socket.socket], value: float) -> float:
+def all_reduce(rank: int, peers: list[Peer], value: float) -> float:
     if rank:
         _send(peers[0], value)
         return _receive(peers[0])
@@ -68,22 +77,22 @@ def all_reduce(rank: int, peers: list[socket.socket], value: float) -> float:
     return total
 
 
-def _send(peer: socket.socket, value: float) -> None:
+def _send(peer: Peer, value: float) -> None:
     try:
-        peer.sendall(NUMBERS.pack(*[value] * 512))
+        peer.link.sendall(NUMBERS.pack(*[value] * 512))
     except (BrokenPipeError, ConnectionResetError):
         raise _closed(peer) from None
 
 
-def _receive(peer: socket.socket) -> float:
+def _receive(peer: Peer) -> float:
     content = b""
     while len(content) < NUMBERS.size:
         try:
-            piece = peer.recv(NUMBERS.size - len(content))
+            piece = peer.link.recv(NUMBERS.size - len(content))
         except ConnectionResetError:
             piece = b""
         except TimeoutError:
-            waited = round((peer.gettimeout() or 0) * 1000)
+            waited = round((peer.link.gettimeout() or 0) * 1000)
             raise RuntimeError(
                 f"[gloo/transport/tcp/unbound_buffer.cc:84] Timed out waiting {waited}ms for recv operation to complete"
             ) from None
@@ -93,9 +102,8 @@ def _receive(peer: socket.socket) -> float:
     return float(NUMBERS.unpack(content)[0])
 
 
-def _closed(peer: socket.socket) -> RuntimeError:
-    host, port = peer.getpeername()
-    return RuntimeError(f"[gloo/transport/tcp/pair.cc:534] Connection closed by peer [{host}]:{port}")
+def _closed(peer: Peer) -> RuntimeError:
+    return RuntimeError(f"[gloo/transport/tcp/pair.cc:534] Connection closed by peer {peer.address}")
 
 
 def save(path: Path, kilobytes: int) -> None:

@@ -20,7 +20,7 @@ def train(cluster: Cluster, options: str = "", *, srun: str = "", sbatch: str = 
     return cluster.submit(f"srun --kill-on-bad-exit=1 {srun} python3 -u /home/alice/train.py {options}\n", options=sbatch)
 
 
-def wait_for_file(cluster: Cluster, name: str, path: str, timeout_s: float = 60) -> None:
+def wait_for_file(cluster: Cluster, name: str, path: str, timeout_s: float = 180) -> None:
     """Until the file is on the node and not empty: a checkpoint that was saved, say. Raises TimeoutError."""
     deadline = time.monotonic() + timeout_s
     while cluster.run(name, f"test -s {path}").returncode:
