@@ -93,7 +93,10 @@ def test_a_clock_is_wrong(cluster: Cluster) -> None:
 
 def test_a_mount_hangs(cluster: Cluster) -> None:
     cluster.stop_nfs()
-    status, checks = doctor(cluster, "--host", "n1")
+    for _ in range(4):  # on a busy machine the probe may have no time for the mounts, and says so
+        status, checks = doctor(cluster, "--host", "n1")
+        if checks["node/n1/mounts"]["status"] != "not-checked":
+            break
     assert (status, failed(checks)) == (2, {"node/n1/mounts"})
     assert "/ckpt" in checks["node/n1/mounts"]["found"] and "umount" in checks["node/n1/mounts"]["remedy"]
 
