@@ -18,6 +18,7 @@ from collector.facts.hosts_file import read_hosts_file
 from collector.facts.job_state import job_facts_as_measured
 from collector.facts.measured import Measured
 from collector.facts.mounts import Mount, complete, read_mounts
+from collector.facts.processes import users_of
 from collector.interval import Interval
 from collector.job import JobFacts
 from collector.labels import Style, file_style, read_label
@@ -60,13 +61,17 @@ class HostFact:
 
 @dataclass(slots=True)
 class Survey:
-    """The bundle's content, sorted. `coverage[host][kind]` is `ok` or `empty` for each kind of evidence that is there."""
+    """The bundle's content, sorted. `coverage[host][kind]` is `ok` or `empty` for each kind of evidence that is there.
+
+    `users[host]` are the people who had processes on it.
+    """
 
     job: JobFacts
     hosts: tuple[str, ...]
     texts: list[Text] = field(default_factory=list)
     facts: list[HostFact] = field(default_factory=list)
     mounts: dict[str | None, tuple[Mount, ...]] = field(default_factory=dict)
+    users: dict[str | None, frozenset[str]] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     clocks: Clocks = field(default_factory=lambda: Clocks({}))
     coverage: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
@@ -190,6 +195,8 @@ def _read_facts(bundle: Bundle, file: BundleFile, host: str | None, found: Surve
     found.facts += [HostFact(host, file.name, fact) for fact in reader(text)]
     if _stem(base) in ("mounts", "mountinfo", "proc_mounts"):
         found.mounts[host] = read_mounts(text)
+    if _stem(base) == "ps":
+        found.users[host] = found.users.get(host, frozenset()) | users_of(text)
 
 
 def _completed(fact: HostFact, mounts: dict[str | None, tuple[Mount, ...]]) -> HostFact:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from collector.facts.processes import is_same_user, is_system_user
 from collector.recognise import kind_by_name
 from reports.wording import counted
 from signatures.diagnosis import Diagnosis, HostStatus
@@ -17,30 +18,25 @@ from signatures.event import Event
 
 WITHHELD = "(withheld: about another user’s process)"
 
-_FIRST_USER, _NOBODY = 1000, 65534
-"""Accounts below SYS_UID_MAX (login.defs(5)) are the system's own; what they do is no secret."""
 _UID = re.compile(
-    r"\b(?:[a-z]*uid|UID)[=:]\s*([0-9]+)|\buid_([0-9]+)\b|\buser(?:-|@)([0-9]+)\.(?:slice|service)\b|\buid ([0-9]+)\b", re.IGNORECASE
+    r"\b(?:e|s|fs|r|a|o|login)?uid[=:]\s*([0-9]+)\b(?![-:.]\w)|\buid_([0-9]+)\b|\buser[-@]([0-9]+)\.(?:slice|service)\b|\buid ([0-9]+)\b",
+    re.IGNORECASE,
 )
 _JOB = re.compile(
-    r"\bjob_([0-9]+)\b|\b(?:JobId|StepId|job[ _]id)[=: ]([0-9]+)|\[([0-9]+)\.(?:[0-9]+|batch|extern|interactive)\]|\bSTEP ([0-9]+)\."
+    r"\bjob_([0-9]+)\b|\bJobId=[0-9]+_[0-9]+\(([0-9]+)\)|\b(?:JobId|StepId|job[ _]id)[=: ]([0-9]+)(?![0-9_])"
+    r"|\[([0-9]+)\.(?:[0-9]{1,5}|[0-9]{10}|batch|extern|interactive)\]|\bSTEP ([0-9]+)\.",
 )
+"""The number of a task of an array (`900_4`) is another one than its job id, which alone is known of the own job: it tells nothing."""
 _PID = re.compile(
     r"\bpid[=: ]+'?([0-9]+)|\bprocess[ =:]+([0-9]+) \(|\btask \S+:([0-9]+) blocked|\b\S+\[([0-9]+)\]:? (?:segfault|traps?|general|bad)"
     r"|\b(?:CPU: [0-9]+ )?PID: ([0-9]+)",
     re.IGNORECASE,
 )
-_NAME = re.compile(
-    r"\buser(?:name)?=\(?([a-z_][\w.-]*)|\b(?:for|of|by) user ([a-z_][\w.-]*)|\bAccepted \w+ for ([a-z_][\w.-]*)|/home/([A-Za-z_][\w.-]*)"
-)
+_NAME = re.compile(r"\buser(?:name)?=\(?([a-z_][\w.-]*)|\b(?:for|of|by) user ([a-z_][\w.-]*)|\bAccepted \w+ for ([a-z_][\w.-]*)")
 _PS_FILE = re.compile(r"(?:^|/)(?:ps|d-state)[^/]*$")
 _PS_ROW = re.compile(r"\s*(?P<pid>[0-9]+)\s+[0-9]+\s+(?P<user>\S+)\s+[DRSTtWXxZIPKN][<NLsl+EVX]*\s")
 """As the probe asks for it: PID, PPID, user (a number), state. (`ps aux` begins with the user instead.)"""
 _PS_AUX_ROW = re.compile(r"\s*(?P<user>[a-z_][\w.+-]*|[0-9]+)\s+(?P<pid>[0-9]+)\s+[0-9.]+\s+[0-9.]+\s")
-_SYSTEM_NAMES = re.compile(
-    r"root|daemon|nobody|dbus|messagebus|systemd[\w.+-]*|_\w+|munge|slurm|polkitd|chrony|ntp|postfix|rpc|rpcuser|statd|sshd|nvidia\S*"
-    r"|prometheus|telegraf|zabbix|ganglia|dcgm\S*|mysql|sssd|unbound|tss|libstoragemgmt|setroubleshoot"
-)
 _HUNG = "process in d state"
 
 
@@ -57,7 +53,7 @@ class _Owner:
 
 
 def for_owner(diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis without lines about other users' processes, jobs and homes on the job's nodes; a note says how many they were.
+    """The diagnosis without lines about other users' processes and jobs on the job's nodes; a note says how many they were.
 
     Give this to whatever the owner gets (report, mail, JSON), and the diagnosis itself to the administrators. What the job printed itself
     stays as it is. A line that names a process, and nothing tells whose, is withheld where others used the node. Applying it twice is
@@ -172,29 +168,15 @@ def _is_foreign(line: str, host: str | None, owner: _Owner) -> bool:
 
 
 def _names_another(line: str, owner: _Owner) -> bool:
-    uids = [int(uid) for uid in _found(_UID, line)]
-    if any(_is_ordinary(uid) and uid != owner.uid for uid in uids):
+    users = (*_found(_UID, line), *_found(_NAME, line))
+    if any(not is_system_user(user) and not is_same_user(user, owner.name, owner.uid) for user in users):
         return True
-    if any(_is_other_name(name, owner) for name in _found(_NAME, line)):
-        return True
-    jobs = _found(_JOB, line)
-    return any(job not in owner.jobs for job in jobs) and not any(uid == owner.uid for uid in uids)
+    return any(job not in owner.jobs for job in _found(_JOB, line)) and not _names_owner(line, replace(owner, jobs=frozenset()))
 
 
 def _names_owner(line: str, owner: _Owner) -> bool:
-    return (
-        any(int(uid) == owner.uid for uid in _found(_UID, line))
-        or any(job in owner.jobs for job in _found(_JOB, line))
-        or owner.name in _found(_NAME, line)
-    )
-
-
-def _is_ordinary(uid: int) -> bool:
-    return uid >= _FIRST_USER and uid != _NOBODY
-
-
-def _is_other_name(name: str, owner: _Owner) -> bool:
-    return name != owner.name and _SYSTEM_NAMES.fullmatch(name) is None
+    users = (*_found(_UID, line), *_found(_NAME, line))
+    return any(is_same_user(user, owner.name, owner.uid) for user in users) or any(job in owner.jobs for job in _found(_JOB, line))
 
 
 def _pids(line: str) -> tuple[str, ...]:

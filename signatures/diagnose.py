@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from collector.at_failure import FOLDER as AT_FAILURE
 from collector.bundle import Bundle
+from collector.facts.processes import is_same_user
 from collector.manifest import HostReport
 from signatures.actions import actions_for
 from signatures.attribute import Attribution, attribute
@@ -229,6 +230,7 @@ def _status(host: str, seen: Observations, findings: Sequence[str]) -> HostStatu
         findings=tuple(dict.fromkeys([*reason, *findings])),
         sources=sources,
         log_lines=seen.log_lines.get(host, 0),
+        shared=any(not is_same_user(user, seen.job.user, seen.job.uid) for user in seen.survey.users.get(host, ())),
     )
 
 

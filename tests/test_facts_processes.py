@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.facts.processes import filesystem_of_wait, process_facts, read_ps
+from collector.facts.processes import filesystem_of_wait, is_same_user, process_facts, read_ps, users_of
 
 WITH_WAIT = """\
   PID  PPID USER     STAT WCHAN                    ELAPSED COMMAND
@@ -130,3 +130,16 @@ def test_any_text_is_read(text: str) -> None:
     process_facts(text)
     process_facts(f"PID STAT WCHAN COMMAND\n1 D {text}")
     process_facts(f"COMMAND PID STAT\n{text} 1 D")
+
+
+def test_the_people_who_had_processes() -> None:
+    assert users_of(WITH_WAIT) == {"alice"}
+    assert users_of("PID PPID UID STAT WCHAN ELAPSED COMMAND\n1 0 0 S - 9 init\n5 1 2001 R - 9 a.out\n6 1 65534 S - 9 x\n") == {"2001"}
+    assert users_of("no list of processes\n") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_theirs"), [("alice", True), ("2001", True), ("bob", False), ("2002", False), ("al+", True), ("bo+", False)]
+)
+def test_whom_ps_means(shown: str, is_theirs: bool) -> None:
+    assert is_same_user(shown, "alice", 2001) is is_theirs

@@ -130,3 +130,30 @@ def _facts(processes: tuple[Process, ...]) -> Iterator[Measured]:
 
 def _is_idle_thread(process: Process) -> bool:
     return process.command.startswith("[") and _IDLE_THREAD.fullmatch(process.wait) is not None
+
+
+_FIRST_USER, _NOBODY = 1000, 65534
+"""Accounts below SYS_UID_MAX (login.defs(5)) are the system's own."""
+_SYSTEM_NAME = re.compile(
+    r"root|daemon|bin|nobody|dbus|messagebus|avahi|systemd[\w.+-]*|_\w+|munge|slurm|polkitd|chrony|ntp|postfix|postdrop|rpc|rpcuser|statd|sshd|nscd"
+    r"|nvidia\S*|prometheus|node_exporter|telegraf|zabbix|ganglia|dcgm\S*|mysql|sssd|unbound|tss|libstoragemgmt|setroubleshoot|ganesha|opensmtpd?"
+)
+
+
+def is_system_user(user: str) -> bool:
+    """Whether a user, by name or number, is the machine's own and nobody's who works on it."""
+    if user.isdecimal():
+        return int(user) < _FIRST_USER or int(user) == _NOBODY
+    return _SYSTEM_NAME.fullmatch(user) is not None
+
+
+def is_same_user(shown: str, name: str | None, uid: int | None) -> bool:
+    """Whether `ps` means this user: it shows the number of a name that is too long, or the name's beginning and a `+`."""
+    if shown.isdecimal():
+        return int(shown) == uid
+    return name is not None and (shown == name or (shown.endswith("+") and name.startswith(shown[:-1])))
+
+
+def users_of(text: str) -> frozenset[str]:
+    """The people who had processes, by name or number as `ps` shows them."""
+    return frozenset(process.user for process in read_ps(text) if process.user and not is_system_user(process.user))
