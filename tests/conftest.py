@@ -58,6 +58,12 @@ def ssh_server() -> ModuleType:
     return _load("ssh_server")
 
 
+@pytest.fixture(scope="session")
+def mail_server() -> ModuleType:
+    """The module mail_server.py: SMTP servers, good and bad, and certificates."""
+    return _load("mail_server")
+
+
 @pytest.fixture(scope="module")
 def server(ssh_server: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A real sshd, one for each file of tests."""

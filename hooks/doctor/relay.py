@@ -12,6 +12,7 @@ from pathlib import Path
 from hooks.config import MailSettings
 from hooks.doctor.check import Check, failed, not_checked, ok, warning
 from hooks.doctor.folders import secret_check
+from hooks.mailing.transport import session
 
 _NAME = "mail/relay"
 
@@ -53,51 +54,29 @@ def sendmail(path: Path) -> Check:
 
 
 def relay(settings: MailSettings) -> Check:
-    """A connection, TLS where it is set, a login where there is a user; then QUIT."""
+    """By the mails' own way: a connection, TLS where it is set, a login where there is a user; then QUIT."""
     where = f"{settings.smtp_host} port {settings.smtp_port}"
     try:
-        said = _greet(settings)
+        with session(settings, 0):
+            return ok(_NAME, f"{where} {_done(settings)}")
     except smtplib.SMTPAuthenticationError as error:
         remedy = "check mail.smtp_user and the content of mail.smtp_password_file with the relay's administrator"
         return failed(_NAME, f"{where} refuses the login: {_text(error.smtp_error)}", remedy)
     except smtplib.SMTPNotSupportedError as error:
-        return failed(_NAME, f"{where}: {error}", "set mail.smtp_security or mail.smtp_user to what the relay offers")
+        return failed(_NAME, f"{where}: {error}", "set mail.smtp_security and mail.smtp_user to what the relay offers")
     except ssl.SSLError as error:
         remedy = "its certificate must be for mail.smtp_host, and of an authority known here; or mail.smtp_security is wrong"
-        return failed(_NAME, f"{where}: TLS: {error.reason or error}", remedy)
+        return failed(_NAME, f"{where}: TLS: {getattr(error, 'verify_message', '') or error.reason or error}", remedy)
     except (OSError, smtplib.SMTPException) as error:
-        remedy = (
-            f"is the relay up, and does a firewall let us through? nc -v {settings.smtp_host} {settings.smtp_port}; else set mail.smtp_host"
-        )
+        remedy = f"is the relay up, and reached from here? nc -v {settings.smtp_host} {settings.smtp_port}; is mail.smtp_host right?"
         return failed(_NAME, f"{where}: {_why(error)}", remedy)
-    return ok(_NAME, f"{where} {said}")
+    except ValueError as error:
+        return failed(_NAME, str(error), "mend mail.smtp_password_file or mail.smtp_security: denpex-collect config show")
 
 
-def _greet(settings: MailSettings) -> str:
-    """What was done there, in words."""
-    context, done = ssl.create_default_context(), ["greets us"]
-    with _connected(settings, context) as client:
-        client.ehlo_or_helo_if_needed()
-        if settings.smtp_security == "starttls":
-            client.starttls(context=context)
-            client.ehlo()
-        if settings.smtp_security != "none":
-            done.append("speaks TLS")
-        if settings.smtp_user is not None:
-            client.login(settings.smtp_user, _password(settings.smtp_password_file))
-            done.append(f"lets {settings.smtp_user} in")
-    return ", ".join(done)
-
-
-def _connected(settings: MailSettings, context: ssl.SSLContext) -> smtplib.SMTP:
-    place = (settings.smtp_host, settings.smtp_port)
-    if settings.smtp_security == "tls":
-        return smtplib.SMTP_SSL(*place, timeout=settings.smtp_timeout_s, context=context)
-    return smtplib.SMTP(*place, timeout=settings.smtp_timeout_s)
-
-
-def _password(path: Path | None) -> str:
-    return path.read_text(encoding="utf-8").rstrip("\r\n") if path is not None else ""
+def _done(settings: MailSettings) -> str:
+    encrypted = "greets us" if settings.smtp_security == "none" else "greets us, by TLS"
+    return encrypted if settings.smtp_user is None else f"{encrypted}, and lets {settings.smtp_user} in"
 
 
 def _why(error: Exception) -> str:

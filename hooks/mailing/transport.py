@@ -42,7 +42,7 @@ def send(message: bytes, sender: str, to: str, settings: MailSettings) -> Outcom
 
 def _by_smtp(message: bytes, sender: str, to: str, settings: MailSettings) -> Outcome:
     try:
-        with _session(settings, len(message)) as server:
+        with session(settings, len(message)) as server:
             return _transaction(server, message, sender, to)
     except smtplib.SMTPResponseException as error:
         return Outcome("relay", _reply(error.smtp_code, error.smtp_error))
@@ -51,8 +51,9 @@ def _by_smtp(message: bytes, sender: str, to: str, settings: MailSettings) -> Ou
 
 
 @contextmanager
-def _session(settings: MailSettings, size: int) -> Iterator[smtplib.SMTP]:
-    """Connected, encrypted and logged in as configured; what goes wrong until then is the relay's, not the mail's."""
+def session(settings: MailSettings, size: int) -> Iterator[smtplib.SMTP]:
+    """Connected, encrypted and logged in as configured, for a message of `size` bytes. What goes wrong until then is the relay's,
+    not the mail's: raises SMTPException, OSError, or ValueError for a password that cannot be used."""
     server = _client(settings)
     deadline = threading.Timer(settings.smtp_timeout_s * _STEPS + size / _BYTES_PER_S, _cut, [server])
     deadline.daemon = True
