@@ -349,11 +349,22 @@ within() { # SECONDS COMMAND…
     shift
     {
         "$@" 2>/dev/null &
-        { sleep "$seconds" && echo 'does not answer'; } &
+        countdown "$seconds" "$!" &
     } | {
         IFS= read -r answer
         printf '%s\n' "$answer"
     }
+}
+
+# Looks every second, so that no sleeper stays behind for long.
+countdown() { # SECONDS PID
+    left=$1
+    while [ "$left" -gt 0 ]; do
+        sleep 1
+        kill -0 "$2" || return
+        left=$((left - 1))
+    done
+    echo 'does not answer'
 }
 
 bounded() { # SECONDS COMMAND…

@@ -286,6 +286,7 @@ def test_missing_parts_never_fail_the_epilog(node: Node, what: str) -> None:
     if what == "no saver":
         assert not node.run.exists()
     elif what == "no probe":
+        eventually(lambda: list(node.spool.glob("7-*.part")) and node.is_at_rest())
         assert headers(node.saved("7-*.part"))["job"] == "7"
     else:
         assert read_stream(node.saved().read_bytes()).is_complete
@@ -302,7 +303,7 @@ def test_the_real_probe_tells_all_it_does_over_ssh(node: Node) -> None:
 def test_a_probe_that_dies_leaves_what_it_told(node: Node) -> None:
     node.probe("printf 'denpex-probe 1 word-word\\nword-word begin df.txt\\nhalf'; kill -9 $$\n")
     node.end(FAILED)
-    eventually(lambda: node.run.exists() and node.is_at_rest())
+    eventually(lambda: list(node.spool.glob("7-*.part")) and node.is_at_rest())
     assert read_stream(node.saved("7-*.part").read_bytes()).sections["df.txt"].text == "half"
 
 
@@ -517,7 +518,7 @@ def test_a_hung_shared_folder_keeps_few_processes_and_no_evidence(dash_node: Nod
     shared.mkdir()
     dash_node.configure(spool_shared=shared)
     dash_node.tools(
-        mkdir='case $1 in */shared/*) exec sleep 15 ;; esac; exec /bin/mkdir "$@"', logger=f'echo "$5" >>{dash_node.folder}/told'
+        mkdir='case $1 in */shared/*) exec sleep 15 ;; esac; exec /bin/mkdir "$@"', logger=f'echo "$6" >>{dash_node.folder}/told'
     )
     dash_node.change("save-evidence.sh", "copy_s=20", "copy_s=1")
     for job in range(200, 207):
