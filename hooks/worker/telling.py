@@ -144,5 +144,7 @@ def _deliver(desk: Desk) -> None:
 
 def _prune(desk: Desk) -> None:
     removed = prune(desk.config, time.time())
+    for path in (path for one in removed for path in one.paths if path.suffix == ".job"):
+        say("warning", "given-up", file=path, why=f"queued for more than {desk.config.retention.queue_days} days")
     if removed:
         say("info", "pruned", files=sum(len(one.paths) for one in removed), bytes=sum(one.size for one in removed))
