@@ -18,9 +18,13 @@ from lab import packages
 from lab.cluster import Cluster
 from lab.collecting import diagnosed
 
+_BEGAN = pytest.StashKey[float]()
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "cluster: needs the test cluster (root, Debian packages)")
+    config.addinivalue_line("markers", "smoke: of the cluster's tests those that CI runs, as far as their time reaches")
+    config.stash[_BEGAN] = time.monotonic()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,8 +53,12 @@ def running_cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def cluster(running_cluster: Cluster) -> Cluster:
-    """In order: no jobs, no faults, all nodes idle."""
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """In order: no jobs, no faults, all nodes idle. With $DENPEX_CLUSTER_SECONDS no test begins later than that."""
+    most = float(os.environ.get("DENPEX_CLUSTER_SECONDS", "inf"))
+    if time.monotonic() - request.config.stash[_BEGAN] > most:
+        pytest.skip(f"the {most:g} s for tests on the cluster are over")
+    running_cluster: Cluster = request.getfixturevalue("running_cluster")
     running_cluster.restore()
     return running_cluster
 

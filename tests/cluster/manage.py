@@ -1,4 +1,4 @@
-"""`make cluster-up`, `cluster-down`, `cluster-shell`: a cluster that stays until it is told to go."""
+"""`make cluster-up`, `cluster-down`, `cluster-shell`: a cluster that stays until it is told to go; `check`: could one run here?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from lab import cluster, packages
+from lab import cluster, machine, packages
 from lab.layout import OUTSIDE
 
 
@@ -19,6 +19,12 @@ def up() -> None:
         return
     seconds = cluster.start(ends_with_us=False).seconds
     print(f"n1, n2 and n3 are idle after {seconds['idle']} s. Logs: {OUTSIDE}/log. Next: make cluster-shell, make cluster-down")
+
+
+def check() -> None:
+    """Ends with the reason where no cluster can run."""
+    if problem := packages.why_not() or machine.why_no_kernel():
+        sys.exit(problem)
 
 
 def down() -> None:
@@ -36,7 +42,7 @@ def shell() -> None:
 
 
 if __name__ == "__main__":
-    commands = {"install": packages.install, "up": up, "down": down, "shell": shell}
+    commands = {"install": packages.install, "check": check, "up": up, "down": down, "shell": shell}
     chosen = commands.get(sys.argv[1] if len(sys.argv) > 1 else "")
     if not chosen:
         sys.exit(f"usage: manage.py {'|'.join(commands)} [COMMAND …]")
