@@ -14,7 +14,7 @@ import pytest
 
 from hooks.config import load_config
 from hooks.run import Knowledge, load_knowledge
-from hooks.worker import dispatch
+from hooks.worker import dispatch, slurm_answers
 from hooks.worker.rounds import open_desk, work_once
 
 NO_SPACE = "OSError: [Errno 28] No space left on device: '/scratch/x'\n"
@@ -245,6 +245,24 @@ def test_what_is_no_entry_is_put_aside_and_the_others_go_on(site: Any, work: Any
     said = capfd.readouterr().err.splitlines()
     assert sum("event=put-aside" in line for line in said) == 4
     assert not any(line.startswith("level=error event=fake") for line in said)
+
+
+def test_a_record_that_no_reader_understands_is_put_aside(site: Any, work: Any, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users write in it: the name of a job must not end the worker, and not again and again."""
+    read = slurm_answers.read_scontrol_job
+
+    def stumbling(record: str, wanted: str | None = None) -> Any:
+        if wanted == "12":
+            raise ValueError("an odd name")
+        return read(record, wanted=wanted)
+
+    monkeypatch.setattr(slurm_answers, "read_scontrol_job", stumbling)
+    site.end(12, log=NO_SPACE)
+    site.end(13, log=NO_SPACE)
+    assert work()
+    assert [site.record(name)["incident"]["jobs"] for name in site.reports()] == [["13"]]
+    assert [path.name[:3] for path in (site.queue / "bad").iterdir()] == ["12-"]
+    assert "ValueError: an odd name" in capfd.readouterr().err
 
 
 def test_a_job_that_breaks_the_analysis_is_kept_aside_after_three_tries(

@@ -53,6 +53,7 @@ def _entries(desk: Desk, names: Iterable[str]) -> Iterable[Entry]:
 def _judge_all(desk: Desk, entries: list[Entry]) -> None:
     slurm = Slurm()
     told = ask_accounts(slurm, entries)
+    _put_aside_all(desk, told)
     rest = []
     for run in told.runs.values():
         if run.key in desk.known.standing_for:
@@ -69,6 +70,7 @@ def _judge_all(desk: Desk, entries: list[Entry]) -> None:
 
 def _judge(desk: Desk, told: Answers, shown: Answers) -> None:
     """Where both are silent everything stays in the queue."""
+    _put_aside_all(desk, shown)
     if shown.controller and (told.no_answer or not told.keeps_accounts):
         trouble(desk.slurm, "slurm-silent", (told.no_answer and f"{shown.controller}; {told.no_answer}") or shown.controller)
         return
@@ -81,6 +83,11 @@ def _judge(desk: Desk, told: Answers, shown: Answers) -> None:
     for run in shown.runs.values():
         if run not in postponed:
             _sort(desk, run, told.keeps_accounts and not told.no_answer, now)
+
+
+def _put_aside_all(desk: Desk, answers: Answers) -> None:
+    for name, why in answers.faults.items():
+        put_aside(desk, name, why)
 
 
 def _is_too_early(run: Run, told: Answers, shown: Answers, now: float) -> bool:

@@ -16,7 +16,7 @@ from hooks.worker.incident import load_all
 from hooks.worker.intake import take_in
 from hooks.worker.log import say
 from hooks.worker.state_folder import lock, make_folders, remove_leftovers
-from hooks.worker.telling import is_told, tell
+from hooks.worker.telling import can_tell_more, is_told, tell
 
 _ROUND_S = 1.0
 _BUSY_ROUND_S = 0.2
@@ -49,8 +49,8 @@ def work_once(desk: Desk) -> bool:
     try:
         while True:
             more = work_round(desk, is_last=_is_drained(desk))
-            if _is_stuck(desk) or (not more and _is_drained(desk) and is_told(desk)):
-                return not _is_stuck(desk)
+            if _is_stuck(desk) or (not more and _is_drained(desk) and not can_tell_more(desk)):
+                return not _is_stuck(desk) and not desk.untold
             time.sleep(_BUSY_ROUND_S)
     finally:
         close_desk(desk)

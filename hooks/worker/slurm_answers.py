@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from collector.job import JobFacts
@@ -40,12 +41,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """`runs` by entry name. `no_answer` says why nothing can be known now; `controller` why scontrol does not answer, empty if it does.
+    """`runs` by entry name; `faults` those of which Slurm's own words could not be understood, and why.
 
-    `keeps_accounts` is False where sacct has none at all, so that there is no use in waiting for it.
+    `no_answer` says why nothing can be known now; `controller` why scontrol does not answer, empty if it does. `keeps_accounts` is
+    False where sacct has none at all, so that there is no use in waiting for it.
     """
 
     runs: Mapping[str, Run] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
     no_answer: str = ""
     controller: str = ""
     keeps_accounts: bool = True
@@ -54,15 +57,27 @@ class Answers:
 def ask_accounts(slurm: Slurm, entries: Sequence[Entry]) -> Answers:
     """What sacct has of each, by one question for up to 200 of them."""
     runs: dict[str, Run] = {}
+    faults: dict[str, str] = {}
     problem = ""
     for at in range(0, len(entries), _JOBS_PER_QUESTION):
         some = entries[at : at + _JOBS_PER_QUESTION]
         told = sacct_rows(slurm, sorted({str(entry.leader_id) for entry in some}))
         problem = problem or told.problem
         rows = _rows_by_job(told.out)
-        runs |= {entry.name: _run_of(entry, rows.get(entry.leader_id, "")) for entry in some}
+        for entry in some:
+            with _noted(faults, entry.name):
+                runs[entry.name] = _run_of(entry, rows.get(entry.leader_id, ""))
     keeps = not ("disabled" in problem or "not found" in problem)
-    return Answers(runs, no_answer=problem if keeps else "", keeps_accounts=keeps)
+    return Answers(runs, faults, no_answer=problem if keeps else "", keeps_accounts=keeps)
+
+
+@contextmanager
+def _noted(faults: dict[str, str], name: str) -> Iterator[None]:
+    """A record holds texts that users write, as a job's name: one that a reader stumbles over must not end the worker, again and again."""
+    try:
+        yield
+    except Exception as error:
+        faults[name] = f"Slurm's answer was not understood: {type(error).__name__}: {error}"
 
 
 def _run_of(entry: Entry, told: str) -> Run:
@@ -108,8 +123,12 @@ def ask_controller(slurm: Slurm, runs: Iterable[Run]) -> Answers:
         result = slurm.scontrol("show", "job", "-o", str(number))
         shown[number] = result.out
         problem = "" if "nvalid job id" in result.problem else result.problem
-    found = {run.entry.name: _with_record(run, shown.get(_question(run), "")) for run in runs}
-    return Answers(found, controller=problem)
+    found: dict[str, Run] = {}
+    faults: dict[str, str] = {}
+    for run in runs:
+        with _noted(faults, run.entry.name):
+            found[run.entry.name] = _with_record(run, shown.get(_question(run), ""))
+    return Answers(found, faults, controller=problem)
 
 
 def _question(run: Run) -> int:

@@ -40,8 +40,16 @@ def tell(desk: Desk, is_last: bool) -> None:
 
 
 def is_told(desk: Desk) -> bool:
-    """Whether nothing is left to be told that will be told without a new worker."""
+    """Whether nothing is left to be told that this worker will still try."""
     return not any(desk.tries.get(_trying(key), 0) < _TRIES for key in desk.untold) and not desk.is_index_stale and not desk.has_new_mail
+
+
+def can_tell_more(desk: Desk) -> bool:
+    """Whether something is left that need not wait for the disk, or for whatever else was in its way just now."""
+    now = time.monotonic()
+    waiting = {key for key in desk.untold if (back_off := desk.retries.get(_trying(key))) and back_off.is_waiting(now)}
+    tried = {key for key in desk.untold if desk.tries.get(_trying(key), 0) >= _TRIES}
+    return bool(desk.untold - waiting - tried) or desk.is_index_stale or desk.has_new_mail
 
 
 def _trying(key: str) -> str:
