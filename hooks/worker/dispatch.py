@@ -114,7 +114,7 @@ def _conclude(desk: Desk, one: Examination) -> None:
     found = result_in(one.child.folder)
     outcome = "reported" if not one.failed.is_doubtful or found.verdict in _SURE_ENOUGH else "nothing-in-its-logs"
     open_incidents = [i for i in desk.known.of_kind(one.kind) if can_take(i, one.task.ended, desk.config.worker.fold_s)]
-    same = same_failure(open_incidents, found.cause, outcome)
+    same = same_failure(one.task, open_incidents, found.cause, outcome, has_evidence=bool(found.answered or found.logs))
     if same:
         keep(desk, with_sample(same, one.task))
         say("info", "folded", job=one.task.name, key=one.task.key, state=one.failed.job.state, into=same.key, cause=same.cause or None)

@@ -26,13 +26,15 @@ _RESULT = "result.json"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`cause` is empty where there is none to name; `hosts` counts those that were to be asked, `answered` those that were."""
+    """`cause` is empty where there is none to name; `hosts` counts those that were to be asked, `answered` those that told something,
+    `logs` the logs that could be read."""
 
     verdict: str
     cause: str
     host: str
     hosts: int
     answered: int
+    logs: int
 
 
 def examine(failed: Failed, task: Task, folder: Path, config: Config, knowledge: Knowledge) -> None:
@@ -47,6 +49,7 @@ def examine(failed: Failed, task: Task, folder: Path, config: Config, knowledge:
     result = Result(
         diagnosis.verdict, diagnosis.cause.id if diagnosis.cause else "", (began and (began.host or began.external)) or "",
         len(collected.manifest.hosts), sum(host.status in ("ok", "partial") for host in collected.manifest.hosts),
+        sum(bool(log.file) for log in collected.manifest.logs),
     )  # fmt: skip
     collected.discard()
     write_json(folder / _RESULT, asdict(result))

@@ -61,9 +61,13 @@ def can_take(incident: Incident, ended: float, fold_s: float) -> bool:
     return incident.first_ended - fold_s <= ended <= incident.last_ended + fold_s
 
 
-def same_failure(open_incidents: Sequence[Incident], cause: str, outcome: str) -> Incident | None:
-    """The incident that a newly diagnosed task belongs to."""
-    return next((incident for incident in open_incidents if (incident.cause, incident.outcome) == (cause, outcome)), None)
+def same_failure(task: Task, open_incidents: Sequence[Incident], cause: str, outcome: str, has_evidence: bool) -> Incident | None:
+    """The incident of its kind that a newly diagnosed task belongs to.
+
+    One of which no host answered and no log was read shows nothing that would set it apart from the others of its kind.
+    """
+    same = next((incident for incident in open_incidents if (incident.cause, incident.outcome) == (cause, outcome)), None)
+    return same or (_nearest(task, open_incidents) if open_incidents and not has_evidence else None)
 
 
 def _nearest(task: Task, open_incidents: Sequence[Incident]) -> Incident:

@@ -70,10 +70,11 @@ def _is_quiet(desk: Desk, incident: Incident, now: float) -> bool:
     quiet_s = min(_QUIET_S, desk.config.worker.fold_s / 5)
     if now - desk.told_at.get(incident.key, 0.0) < quiet_s:
         return False
+    if any(one.kind == incident.kind for one in desk.examinations):
+        return False
     if now - incident.first_ended > desk.config.worker.fold_s + quiet_s:
         return True
-    is_coming = any(one.kind == incident.kind for one in desk.examinations) or incident.kind in desk.kinds_waiting
-    return not is_coming and now - incident.last_ended >= quiet_s
+    return incident.kind not in desk.kinds_waiting and now - incident.last_ended >= quiet_s
 
 
 def _start(desk: Desk, incident: Incident) -> None:
