@@ -27,6 +27,7 @@ PLACES: tuple[Place, ...] = ("held", "queue", "sending", "sent", "dead")
 ENVELOPE = "envelope.json"
 _UNFINISHED = ".new-"
 _STALE_S = 3600
+_LONGEST_KEY, _LONGEST_NAME = 90, 150
 
 
 def open_outbox(state: Path) -> Path:
@@ -59,7 +60,7 @@ def locked_if_free(root: Path, name: str) -> Iterator[bool]:
 
 def name_of(key: str, *parts: str) -> str:
     """A folder's name for a key that came from elsewhere: harmless, and the same whenever it is asked for."""
-    return re.sub(r"[^A-Za-z0-9._+-]", "_", ".".join((key, *parts)))[:150].lstrip(".") or "_"
+    return re.sub(r"[^A-Za-z0-9._+-]", "_", ".".join((key[:_LONGEST_KEY], *parts)))[:_LONGEST_NAME].lstrip(".") or "_"
 
 
 def is_there(root: Path, name: str) -> bool:

@@ -25,6 +25,7 @@ NEEDED = {
     "ip": "iproute2",
     "mkfs.ext4": "e2fsprogs",
     "modprobe": "kmod",
+    "smtpd": "opensmtpd",
     "busybox": "busybox-static",
     "shellcheck": "shellcheck",
     "strace": "strace",
