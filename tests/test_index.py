@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 
 from collector.errors import BadInput
 from hooks.incident_index import write_index
+
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 def put(folder: Path, number: str, ended: str, **of_diagnosis: Any) -> None:
@@ -142,3 +145,15 @@ def test_a_thousand_reports_are_listed(tmp_path: Path) -> None:
         put(tmp_path, str(number), f"2026-11-{number % 28 + 1:02}T10:00:00+00:00")
     assert write_index(tmp_path) == 1000
     assert (tmp_path / "index.html").stat().st_size < 1_500_000
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed: nothing was tried in a browser")
+def test_in_a_browser_the_filter_appears_under_the_policy_and_hostile_texts_run_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "17", "2026-11-29T10:00:00+00:00")
+    put(tmp_path, "18", "2026-11-30T10:00:00+00:00", job={"user": '"><img src=x onerror="document.documentElement.dataset.ran=1">'})
+    write_index(tmp_path)
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=3000", "--dump-dom")
+    command = [str(CHROMIUM), *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "index.html").as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert 'id="filter">' in dom and "2 of 2</p>" in dom
+    assert "data-ran" not in dom[:200] and "<img" not in dom
