@@ -61,6 +61,10 @@ class Tally:
     size: int = 0
     hits: dict[int, int] = field(default_factory=dict)
 
+    def only_counted(self) -> dict[int, int]:
+        """By pattern, about how many of its hits were not carried out; those with none are left out."""
+        return {pattern: hits - _FIRST_KEPT - _LAST_KEPT for pattern, hits in self.hits.items() if hits > _FIRST_KEPT + _LAST_KEPT}
+
 
 class UnusablePattern(Exception):
     """hyperscan cannot compile one of the patterns; `refusal` says which, asked for one at a time."""

@@ -48,6 +48,7 @@ def _assembled(result: Attribution, seen: Observations, relevant: Relevant, grap
     evidence = _evidence(result)
     alternatives = _merged([*result.alternatives, *_dropped(relevant)])
     unread = _unread(seen)
+    counted = _only_counted(seen, relevant)
     return Diagnosis(
         verdict=result.verdict,
         headline=_headline(result, seen),
@@ -58,13 +59,13 @@ def _assembled(result: Attribution, seen: Observations, relevant: Relevant, grap
         collateral=_collateral(result, evidence),
         context=tuple(_one_per_line(e for e in relevant.events if e.role == "context")[:_EVIDENCE_SHOWN]),
         alternatives=alternatives,
-        missing=(*missing_facts(result, seen), *(MissingFact(note, "make it readable and run again") for note in unread)),
+        missing=(*missing_facts(result, seen), *(MissingFact(note, "make it readable and run again") for note in unread), *counted),
         actions=actions_for(signature, evidence, seen.job, result.initiating),
         hosts=_host_table(seen),
         blame=graph.edges,
         reasons=_reasons(result, evidence, seen),
         reasoning=tuple(result.trail),
-        notes=(*unread, *_assumptions(seen)),
+        notes=(*unread, *(missing.fact for missing in counted), *_assumptions(seen)),
     )
 
 
@@ -251,6 +252,22 @@ def _seen_status(sources: Mapping[str, str], clock_measured: bool) -> str:
 def _unread(seen: Observations) -> tuple[str, ...]:
     """What of the bundle could not be read, and why."""
     return tuple(dict.fromkeys(seen.notes))
+
+
+def _only_counted(seen: Observations, relevant: Relevant) -> list[MissingFact]:
+    """Of failures that this job has seen: lines that were too many to be looked at one by one, so that a host or a rank may be unknown."""
+    ids = {event.signature for event in relevant.events if event.role != "context"}
+    by_file: dict[str, dict[str, int]] = defaultdict(dict)
+    for (file, name), number in sorted(seen.only_counted.items()):
+        if name in ids:
+            by_file[file][name] = number
+    return [
+        MissingFact(
+            f"{file}: about {max(numbers.values()):,} lines of {', '.join(numbers)} between the first and the last ones were only counted",
+            f"read them in {file}",
+        )
+        for file, numbers in by_file.items()
+    ]
 
 
 def _assumptions(seen: Observations) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -76,6 +76,8 @@ class Observations:
     last_moment: float | None = None
     progress: Interval | None = None
     notes: list[str] = field(default_factory=list)
+    only_counted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By file and signature: lines of which only the number is known, since there were so many."""
     outputs: frozenset[str] = frozenset()
     undated: dict[int, _Undated] = field(default_factory=dict)
 
@@ -137,6 +139,12 @@ def _read_text(bundle: Bundle, text: Text, vocabulary: Vocabulary, seen: Observa
             pending = (hit.line, [])
         pending[1].append((vocabulary.meanings[hit.pattern], hit))
     _take_line(reading, pending[1])
+    for pattern, number in tally.only_counted().items():
+        meaning = vocabulary.meanings[pattern]
+        if meaning.signature is not None and meaning.signal is not None:
+            place = (text.file.name, meaning.signature.id)
+            # Several patterns of a signature may mean the same lines.
+            seen.only_counted[place] = max(seen.only_counted[place], number)
     seen.lines_read += tally.lines
     if text.host:
         seen.log_lines[text.host] += tally.lines
