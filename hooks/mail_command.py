@@ -18,7 +18,7 @@ from hooks.collect import CollectOptions, collect_job, node_evidence
 from hooks.config import USUAL_PATH, Config, MailSettings, load_config
 from hooks.mailing.letter import Letter
 from hooks.mailing.message import Attachment, message_bytes, sender_of
-from hooks.mailing.outbox import ENVELOPE, name_of, open_outbox, put
+from hooks.mailing.outbox import ENVELOPE, MESSAGE, name_of, open_outbox, put
 from hooks.mailing.post import Reader, write
 from hooks.mailing.recipient import addresses_for, checked_address
 from hooks.mailing.transport import send
@@ -156,7 +156,7 @@ def _kept(content: bytes, name: str, address: str, settings: Config, now: float)
         return False
     envelope = {"who": "", "reader": "by hand", "to": address, "sender": sender_of(settings.mail), "posted": now}
     try:
-        files = {"message.eml": content, ENVELOPE: json.dumps(envelope).encode()}
+        files = {MESSAGE: content, ENVELOPE: json.dumps(envelope).encode()}
         put(open_outbox(settings.worker.state), "queue", name_of(name, address), files, due=now)
     except OSError:
         return False

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.clean import cut, one_line
+from reports.clean import cut
 from reports.folding import event_view
+from reports.mail_subject import MARK, header_of, subject_of
 from reports.page import Page, page_of
 from reports.read_back import ReadReport
 from reports.safe import safe_diagnosis
-from reports.verdict import Action, Badge, Fact, badge_of, day_of
+from reports.verdict import Action, Badge, Fact, day_of
 from reports.wording import counted
 from signatures.diagnosis import Diagnosis
 from signatures.entry import Signature, Step
 from signatures.event import Event
 from signatures.load import Library
 
-_LONGEST_SUBJECT = 180
-_LONGEST_NAME = 40
 _LONGEST_LINE = 240
 _MOST_ROWS = 8
 _MOST_REASONS = 3
 _MOST_JOBS_NAMED = 40
 _MOST_IN_DIGEST = 30
-_MARK = "[denpex]"
 
-_ENDED = {
-    "TIMEOUT": "ran into its time limit",
-    "OUT_OF_MEMORY": "ran out of memory",
-    "NODE_FAIL": "lost a node",
-    "CANCELLED": "was cancelled",
-    "PREEMPTED": "was preempted",
-    "DEADLINE": "missed its deadline",
-    "BOOT_FAIL": "found no node that boots",
-    "COMPLETED": "completed",
-}
 _TONES = {"Established": "sure", "Likely": "likely", "No failure": "well"}
 _BEYOND_A_HOST = ("shared-filesystem", "fabric", "scheduler")
 
@@ -150,7 +137,7 @@ def admins_page(diagnosis: Diagnosis, library: Library, around: Surroundings, si
 def brief_of(page: MailPage, around: Surroundings) -> Brief:
     action = next((section.action for section in page.sections if section.action), None)
     do = next((section.paragraphs[0] for section in page.sections if section.paragraphs), "")
-    return Brief(page.subject.removeprefix(f"{_MARK} "), page.headline, do, action.command if action else None, around.report, around.links)
+    return Brief(page.subject.removeprefix(f"{MARK} "), page.headline, do, action.command if action else None, around.report, around.links)
 
 
 def digest_page(briefs: Sequence[Brief], about: str, small: Sequence[str]) -> MailPage:
@@ -164,7 +151,7 @@ def digest_page(briefs: Sequence[Brief], about: str, small: Sequence[str]) -> Ma
         sections.append(Section(f"and {len(briefs) - len(shown):,} more", ("Their reports are where the others are.",)))
     number = counted(len(briefs), "more failure")
     return MailPage(
-        subject=_header(f"{number} {about}: one mail for all"),
+        subject=header_of(f"{number} {about}: one mail for all"),
         badge=Badge("Digest", "There were too many for a mail each.", "open"),
         headline=f"{number} {about}.",
         facts=(),
@@ -180,7 +167,7 @@ def report_page(found: ReadReport, name: str) -> MailPage:
         Section("The whole report", (f"It is attached as {name}.",)),
     )
     return MailPage(
-        subject=_header(found.title),
+        subject=header_of(found.title),
         badge=Badge(found.word, found.meaning, _TONES.get(found.word, "open")),
         headline=found.headline,
         facts=found.facts,
@@ -206,7 +193,7 @@ def _page(
     if len(around.jobs) > 1:
         facts = (*facts, Fact("Failed alike", _jobs_text(around.jobs)))
     return MailPage(
-        subject=_subject(safe, page, around.jobs, suffix),
+        subject=subject_of(safe, page.badge, around.jobs, suffix),
         badge=page.badge,
         headline=page.headline,
         facts=facts,
@@ -261,60 +248,9 @@ def _first_step(steps: Sequence[Step]) -> Action | None:
     return Action(step.do, step.command) if step else None
 
 
-def _subject(safe: Diagnosis, page: Page, jobs: tuple[str, ...], suffix: str) -> str:
-    """One line without anything that a header or a terminal would act on, the verdict in front of what may be long."""
-    who = _who(safe, jobs) + suffix
-    if safe.verdict == "no-failure":
-        return _header(f"{who}: {page.badge.word[0].lower()}{page.badge.word[1:]}")
-    how = "failed alike" if len(jobs) > 1 else _ENDED.get(safe.job.state or "", "failed")
-    sure = badge_of(safe).word.lower()
-    if safe.cause is None:
-        what = "cause not established"
-    elif safe.verdict == "not-established":
-        what = f"cause not established, seen so far: {safe.cause.title}"
-    else:
-        what = f"{safe.cause.title}{_place(safe)} ({sure})"
-    return _header(f"{who} {how}: {what}")
-
-
-def _header(text: str) -> str:
-    """What a user has named like an encoded word (RFC 2047) must not be decoded by the reader's mail program."""
-    return one_line(cut(f"{_MARK} {text}", _LONGEST_SUBJECT)).replace("=?", "= ?")
-
-
-def _who(safe: Diagnosis, jobs: tuple[str, ...]) -> str:
-    """`Job 4711 “pretrain”`, `23 tasks of array 900 “sweep”`, `3 jobs “sweep”`."""
-    shown = cut(" ".join(one_line(safe.job.name).split()), _LONGEST_NAME) if safe.job.name else ""
-    name = f" “{shown}”" if shown else ""
-    if len(jobs) <= 1:
-        return f"Job {safe.job.job_id}{name}" if safe.job.job_id else f"A job{name}"
-    arrays = {match[1] if (match := re.fullmatch(r"([0-9]+)_[0-9]+", job)) else "" for job in jobs}
-    array = arrays.pop() if len(arrays) == 1 else ""
-    return f"{len(jobs):,} tasks of array {array}{name}" if array else f"{len(jobs):,} jobs{name}"
-
-
 def _jobs_text(jobs: tuple[str, ...]) -> str:
     more = len(jobs) - _MOST_JOBS_NAMED
     return ", ".join(jobs[:_MOST_JOBS_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _place(safe: Diagnosis) -> str:
-    """`, /scratch of c03`, `, on c03`, `, server nfs01`; nothing where no place is established."""
-    began = safe.initiating
-    if began is None:
-        return ""
-    mount = _mount(safe, began.host)
-    if began.external:
-        return f", {mount} of {began.external}" if mount else f", {began.external}"
-    if began.host:
-        return f", {mount} of {began.host}" if mount else f", on {began.host}"
-    return f", rank {began.rank}" if began.rank is not None else ""
-
-
-def _mount(safe: Diagnosis, host: str | None) -> str:
-    """The mount point on which all of the host's evidence agrees."""
-    found = {event.details["mount"] for event in safe.evidence if event.details.get("mount") and event.host in (host, None)}
-    return one_line(found.pop()) if len(found) == 1 else ""
 
 
 def _timeline(safe: Diagnosis) -> tuple[Row, ...]:

@@ -23,7 +23,7 @@ import pytest
 from hooks.config import MailSettings, config_from
 from hooks.mailing.deliver import Delivery, deliver_due
 from hooks.mailing.letter import Letter
-from hooks.mailing.outbox import open_outbox, prune_outbox
+from hooks.mailing.outbox import open_outbox
 from hooks.mailing.post import post
 from signatures.load import Library
 
@@ -518,15 +518,22 @@ def test_a_damaged_mail_is_put_aside(samples: ModuleType, library: Library, tmp_
         assert sorted(outcomes(deliver_due(tmp_path, chosen, NOW))) == ["dead", "sent"]
 
 
-def test_what_is_long_done_is_forgotten(samples: ModuleType, library: Library, tmp_path: Path) -> None:
-    with servers.running() as relay:
+def test_what_is_long_done_is_forgotten(samples: ModuleType, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hooks.mailing.outbox._MOST_DEAD", 1)
+    with servers.running(servers.Relay(to_rcpt=["550 no", "550 no"])) as relay:
         chosen = settings(relay.port)
-        post(letter(samples, "1.0"), library, chosen, tmp_path, NOW)
-        deliver_due(tmp_path, chosen, NOW)
-        post(letter(samples, "2.0"), library, chosen, tmp_path, NOW)
-        assert prune_outbox(tmp_path, NOW - 1) == 0
-        assert prune_outbox(tmp_path, NOW + 1) == 1
-    assert (in_place(tmp_path, "sent"), in_place(tmp_path, "queue")) == ([], ["2.0.owner.0"])
+        for number in range(1, 4):
+            post(letter(samples, f"{number}.0"), library, chosen, tmp_path, NOW + number)
+        deliver_due(tmp_path, chosen, NOW + 9)
+        assert (in_place(tmp_path, "dead"), in_place(tmp_path, "sent")) == (["1.0.owner.0", "2.0.owner.0"], ["3.0.owner.0"])
+        deliver_due(tmp_path, chosen, NOW + 2 * DAY)
+        bodies = [(tmp_path / "outbox" / "dead" / name / "message.eml").exists() for name in in_place(tmp_path, "dead")]
+        assert bodies == [False, True], "of many only the newest keep their message"
+        deliver_due(tmp_path, chosen, NOW + 31 * DAY)
+        assert (in_place(tmp_path, "dead"), in_place(tmp_path, "sent")) == ([], ["3.0.owner.0"])
+        assert post(letter(samples, "3.0"), library, chosen, tmp_path, NOW + 399 * DAY) == "already"
+        deliver_due(tmp_path, chosen, NOW + 401 * DAY)
+    assert in_place(tmp_path, "sent") == []
 
 
 def test_the_administrators_get_a_copy_of_what_is_theirs(samples: ModuleType, library: Library, tmp_path: Path) -> None:

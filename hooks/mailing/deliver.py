@@ -14,6 +14,7 @@ from hooks.config import MailSettings
 from hooks.mailing.digest import fold_held
 from hooks.mailing.outbox import (
     ENVELOPE,
+    MESSAGE,
     drop_body,
     due_at,
     locked,
@@ -23,6 +24,7 @@ from hooks.mailing.outbox import (
     note,
     open_outbox,
     postpone,
+    prune_outbox,
     sweep,
 )
 from hooks.mailing.transport import Outcome, send
@@ -74,6 +76,7 @@ def _round(root: Path, settings: MailSettings, now: float) -> Iterator[Delivery]
         for name in names_in(root, "sending"):  # whoever sent it was killed: whether it was taken is not known
             move(root, name, "sending", "queue")
         with suppress(OSError):
+            prune_outbox(root, now)
             fold_held(root, settings, now)
     if _paused_until(root) > now:
         return
@@ -99,7 +102,7 @@ def _read(root: Path, name: str) -> _Mail | None:
     folder = root / "queue" / name
     try:
         envelope = json.loads((folder / ENVELOPE).read_bytes())
-        return _Mail(name, envelope["sender"], envelope["to"], float(envelope["posted"]), (folder / "message.eml").read_bytes())
+        return _Mail(name, envelope["sender"], envelope["to"], float(envelope["posted"]), (folder / MESSAGE).read_bytes())
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

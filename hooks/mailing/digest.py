@@ -10,7 +10,7 @@ from typing import Any
 from hooks.config import MailSettings
 from hooks.mailing import limits
 from hooks.mailing.message import message_bytes, sender_of
-from hooks.mailing.outbox import ENVELOPE, PLACES, drop_body, due_at, move, name_of, names_in, put
+from hooks.mailing.outbox import ENVELOPE, MESSAGE, PLACES, drop_body, due_at, move, name_of, names_in, put
 from reports.mail import mail_of
 from reports.mail_page import Brief, digest_page
 
@@ -51,7 +51,7 @@ def _fold(root: Path, who: str, to: str, names: list[str], settings: MailSetting
     name = _digest_name(names[0])
     content = message_bytes(mail_of(digest_page(briefs, about, (_SMALL,))), name, to, settings, now, None)
     envelope = {"who": who, "reader": "digest", "to": to, "sender": sender_of(settings), "posted": now, "folds": names}
-    put(root, "queue", name, {"message.eml": content, ENVELOPE: json.dumps(envelope).encode()}, due=now)
+    put(root, "queue", name, {MESSAGE: content, ENVELOPE: json.dumps(envelope).encode()}, due=now)
     limits.count(root, who, now)
     for folded in names:
         _put_away(root, folded)

@@ -24,9 +24,11 @@ from typing import Literal
 
 Place = Literal["held", "queue", "sending", "sent", "dead"]
 PLACES: tuple[Place, ...] = ("held", "queue", "sending", "sent", "dead")
-ENVELOPE = "envelope.json"
+ENVELOPE, MESSAGE = "envelope.json", "message.eml"
 _UNFINISHED = ".new-"
 _STALE_S = 3600
+_DAY_S = 86_400.0
+_SENT_DAYS, _DEAD_DAYS, _MOST_DEAD = 400, 30, 200
 _LONGEST_KEY, _LONGEST_NAME = 90, 150
 
 
@@ -132,16 +134,25 @@ def sweep(root: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def prune_outbox(state: Path, before: float) -> int:
-    """Forgets what was sent or given up before that time (seconds since the epoch); how many. What waits stays."""
-    root, count = open_outbox(state), 0
-    done: tuple[Place, ...] = ("sent", "dead")
-    for place in done:
-        for name in names_in(root, place):
-            if due_at(root, place, name) < before:
-                shutil.rmtree(root / place / name, ignore_errors=True)
-                count += 1
-    return count
+def prune_outbox(root: Path, now: float) -> None:
+    """Once a day: forgets what was sent long ago, longer than the worker could ask for it again, and what was given up a month ago.
+
+    Of what was given up only the newest keep their message. What waits stays.
+    """
+    stamp = root / ".pruned"
+    if stamp.exists() and 0 <= now - stamp.stat().st_mtime < _DAY_S:
+        return
+    for name in names_in(root, "sent"):
+        if due_at(root, "sent", name) < now - _SENT_DAYS * _DAY_S:
+            shutil.rmtree(root / "sent" / name, ignore_errors=True)
+    dead = sorted(names_in(root, "dead"), key=lambda name: due_at(root, "dead", name), reverse=True)
+    for number, name in enumerate(dead):
+        if due_at(root, "dead", name) < now - _DEAD_DAYS * _DAY_S:
+            shutil.rmtree(root / "dead" / name, ignore_errors=True)
+        elif number >= _MOST_DEAD:
+            (root / "dead" / name / MESSAGE).unlink(missing_ok=True)
+    stamp.touch(mode=0o600)
+    os.utime(stamp, (now, now))
 
 
 def _write(path: Path, content: bytes) -> None:

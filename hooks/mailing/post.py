@@ -12,7 +12,7 @@ from hooks.config import MailSettings
 from hooks.mailing import limits
 from hooks.mailing.letter import Letter, Posted
 from hooks.mailing.message import Attachment, message_bytes, sender_of
-from hooks.mailing.outbox import ENVELOPE, bytes_waiting, is_there, locked, name_of, names_in, open_outbox, put
+from hooks.mailing.outbox import ENVELOPE, MESSAGE, bytes_waiting, is_there, locked, name_of, names_in, open_outbox, put
 from hooks.mailing.recipient import addresses_for, checked_address
 from reports.html import render_html
 from reports.mail import mail_of
@@ -82,7 +82,7 @@ def _post_copy(
         if is_too_many:
             content = {"brief.json": _json(asdict(brief_of(written.page, written.around)))}
         else:
-            content = {"message.eml": message_bytes(mail_of(written.page), name, address, settings, now, written.attachment)}
+            content = {MESSAGE: message_bytes(mail_of(written.page), name, address, settings, now, written.attachment)}
         put(root, "held" if is_too_many else "queue", name, {**content, ENVELOPE: _json(envelope)}, due=now)
     if is_too_many:
         return "folded"
