@@ -3,14 +3,15 @@
     python tests/bench/fan_out.py [--hosts 256] [--concurrency 64] [--real-probe]
 
 All names lead to one sshd on this machine, so the wall time is mostly that of the simulated nodes; CPU and memory are those of the
-collector's process alone. Where clush and pdsh are there, the same text is sent through them (OpenSSH's client, one process per host) to the
-healthy hosts, for comparison.
+collector's process alone. Where clush and pdsh are there, the same script runs through them (OpenSSH's client, one process per host) on the
+healthy hosts, for comparison: clush sends it on standard input, as we do; pdsh cannot, and starts it from a file.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import resource
 import shutil
 import subprocess
@@ -58,12 +59,15 @@ def _ours(hosts: tuple[str, ...], config: Path, probe: bytes, concurrency: int, 
     _print("denpex-collect", took, cpu, len(hosts), f"{memory} MB, {dict(counts)}")
 
 
-def _other(name: str, argv: list[str], hosts: int, probe: bytes) -> None:
-    if not shutil.which(argv[0]) and not Path(argv[0]).exists():
-        print(f"{name:16} absent")
+def _other(argv: list[str], hosts: int, probe: bytes, environment: dict[str, str]) -> None:
+    name = Path(argv[0]).name
+    if not shutil.which(argv[0]):
+        print(f"{name:16} not installed")
         return
     before, began = _cpu(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(argv, input=probe, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        argv, input=probe, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False, env={**os.environ, **environment}
+    )
     took, cpu = time.monotonic() - began, _cpu(resource.RUSAGE_CHILDREN) - before
     _print(name, took, cpu, hosts, f"status {done.returncode}, {len(done.stdout) >> 10} KB")
 
@@ -83,7 +87,7 @@ def main() -> None:
         sys.exit(ssh_server.ABSENT)
     probe = probe_text() if args.real_probe else _SMALL
     hosts = tuple(f"n{number}" for number in range(1, args.hosts + 1))
-    dead, hanging = hosts[10::50], hosts[35::50]
+    dead, hanging = hosts[10::50] or hosts[:1], hosts[35::50] or hosts[-1:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "stuck").mkdir()
@@ -100,13 +104,11 @@ def main() -> None:
             clush = str(Path(sys.executable).with_name("clush"))
             ssh = f"-F {config} -o BatchMode=yes -o LogLevel=QUIET"
             many = str(args.concurrency)
-            _other("clush", [clush, "-S", "-q", "-f", many, "-o", ssh, "-w", fold(healthy), "sh -s 12"], len(healthy), probe)
-            _other(
-                "pdsh",
-                ["env", f"PDSH_SSH_ARGS={ssh} %h", "pdsh", "-R", "ssh", "-f", many, "-w", fold(healthy), "sh -s 12"],
-                len(healthy),
-                probe,
-            )
+            _other([clush, "-S", "-q", "-f", many, "-o", ssh, "-w", fold(healthy), "sh -s 12"], len(healthy), probe, {})
+            script = folder / "probe.sh"
+            script.write_bytes(probe)
+            pdsh = ["pdsh", "-R", "ssh", "-f", many, "-w", fold(healthy), f"sh {script} 12"]
+            _other(pdsh, len(healthy), b"", {"PDSH_SSH_ARGS": f"{ssh} %h"})
 
 
 if __name__ == "__main__":
