@@ -19,6 +19,7 @@ from collector.facts.job_state import job_facts_as_measured
 from collector.facts.measured import Measured
 from collector.facts.mounts import Mount, complete, read_mounts
 from collector.facts.processes import users_of
+from collector.facts.reachability import with_node_state
 from collector.interval import Interval
 from collector.job import JobFacts
 from collector.labels import Style, file_style, read_label
@@ -32,7 +33,7 @@ _SLURM_FILES = re.compile(r"^(?:job|jobs|sacct|nodes|scontrol[-_.]?(?:job|node)s
 _JOB_ID_IN_NAME = re.compile(r"^slurm-(\d+)(?:_\d+)?\.(?:out|err)$")
 _HOSTS_FILE = re.compile(r"^(?:etc[-_])?hosts(?:\.txt)?$")
 _ZONE = re.compile(r"\bzone=([+-]\d{4})\b")
-_NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\.txt|meminfo\.txt)$")
+_NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\.txt|meminfo\.txt|unreachable\.txt)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def survey(bundle: Bundle) -> Survey:
         _read_facts(bundle, file, origin.host, found)
         if not _NOT_SCANNED.match(base):
             found.texts.append(_text(bundle, file, known))
-    found.facts = [_completed(fact, found.mounts) for fact in found.facts]
+    found.facts = [_completed(fact, found.mounts, job) for fact in found.facts]
     found.facts += [HostFact(None, "job facts", fact) for fact in job_facts_as_measured(job)]
     found.manifest = _manifest(bundle)
     zones = _zones(bundle, found) if found.manifest is None else Counter[int]()
@@ -199,8 +200,9 @@ def _read_facts(bundle: Bundle, file: BundleFile, host: str | None, found: Surve
         found.users[host] = found.users.get(host, frozenset()) | users_of(text)
 
 
-def _completed(fact: HostFact, mounts: dict[str | None, tuple[Mount, ...]]) -> HostFact:
-    return replace(fact, fact=complete(fact.fact, mounts.get(fact.host, ())))
+def _completed(fact: HostFact, mounts: dict[str | None, tuple[Mount, ...]], job: JobFacts) -> HostFact:
+    """The fact with what other files say of its mount, or of its node."""
+    return replace(fact, fact=with_node_state(complete(fact.fact, mounts.get(fact.host, ())), job.nodes, fact.host))
 
 
 def _text(bundle: Bundle, file: BundleFile, known: frozenset[str]) -> Text:

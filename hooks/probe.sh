@@ -463,9 +463,11 @@ tell_mounts() {
     listed | tell_unanswered
 }
 
-# Names the silent ones; the others are asked for their inodes, all by one `df`.
+# Names the silent ones; the others are asked for their inodes, all by one `df`. Silence is the mount's only where a `df` waits for it:
+# on an overloaded node it has not come to run, or still runs.
 tell_unanswered() {
     set --
+    blocked=
     while read -r number class mount; do
         case $answered in
             *",$number,"*)
@@ -474,13 +476,35 @@ tell_unanswered() {
                 continue
                 ;;
         esac
+        plain "$mount"
+        [ -n "$blocked" ] || blocked=$(blocked_paths)
         if [ "$number" -gt "$most_mounts" ] && [ "$class" != m ]; then
             printf 'not asked, too many mounts: %s\n' "$mount"
         else
-            printf 'df: %s: no answer within %s s\n' "$mount" "$mount_s"
+            case "$newline$blocked$newline" in
+                *"$newline$path$newline"* | *"${newline}unknown$newline"*) printf 'df: %s: no answer within %s s\n' "$mount" "$mount_s" ;;
+                *) printf 'not asked in time, the node is too busy: %s\n' "$mount" ;;
+            esac
         fi
     done
     [ "$#" -eq 0 ] || bounded df -Pi "$@" 2>/dev/null
+}
+
+# The paths for which a `df` waits (state D; of FUSE first S), one for each line: of this run, and of earlier ones that were not asked
+# again. `unknown` where no list of processes can be had. (busybox puts {NAME} before arguments that begin otherwise.)
+blocked_paths() {
+    printf 'asked\n%s\n' "$waiting"
+    now=
+    # Where that came too late a moment ago it will again.
+    [ -z "$processes" ] || now=$(within 2 list_states)
+    case $now in
+        *"$stop done 0"*) printf '%s' "$now" | sed -n 's/^[DS][^ ]*  *\({[^}]*} \)\{0,1\}\([^ ]*sh  *\)\{0,1\}\([^ ]*\/\)\{0,1\}df -Pk //p' ;;
+        *) echo unknown ;;
+    esac
+}
+
+list_states() {
+    bounded ps -eo stat,args 2>/dev/null || bounded ps -o stat,args
 }
 
 # --- the order -----------------------------------------------------------------------------------------------------------------

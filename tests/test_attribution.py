@@ -405,6 +405,40 @@ def test_a_folder_whose_name_is_no_host_names_none(tmp_path: Path) -> None:
     assert (cause, host) == ("disk-full", None)
 
 
+@pytest.mark.parametrize(
+    ("reason", "state", "expected"),
+    [
+        ("connect to host n3 port 22: Connection timed out", "DOWN+NOT_RESPONDING", ("host-unreachable", "n3", "likely")),
+        ("connect to host n3 port 22: Connection timed out", "IDLE*", ("host-unreachable", "n3", "likely")),
+        ("connect to host n3 port 22: Connection timed out", "ALLOCATED", ("nonzero-exit", None, "not-established")),
+        ("connect to host n3 port 22: Connection refused", "IDLE", ("nonzero-exit", None, "not-established")),
+        ("permission denied for root@n3 (2 keys tried)", "DOWN", ("nonzero-exit", None, "not-established")),
+    ],
+)
+def test_silence_towards_the_collector_alone_names_no_host_of_which_slurm_hears(
+    tmp_path: Path, reason: str, state: str, expected: tuple[str, str | None, str]
+) -> None:
+    files = {
+        "job.txt": FAILED,
+        "nodes.txt": f"NodeName=n3 Arch=x86_64 CoresPerSocket=1\n   State={state} ThreadsPerCore=1\n",
+        "hosts/n1/dmesg.txt": "[1.0] Linux version 6.1\n",
+        "hosts/n3/unreachable.txt": f"ssh at 1796037225.339: {reason}\n",
+    }
+    cause, host, _, verdict = answer(diagnosed(tmp_path, files))
+    assert (cause, host, verdict) == expected
+
+
+def test_a_silent_host_that_others_lost_is_named_even_if_slurm_has_not_missed_it_yet(tmp_path: Path) -> None:
+    files = {
+        "job.txt": FAILED,
+        "nodes.txt": "NodeName=n3 Arch=x86_64 CoresPerSocket=1\n   State=ALLOCATED ThreadsPerCore=1\n",
+        "logs/rank.7.0.n1.log": LOST_N3.format(rank=0, minute=0),
+        "logs/rank.7.1.n2.log": LOST_N3.format(rank=1, minute=0),
+        "hosts/n3/unreachable.txt": "ssh at 1796037225.339: connect to host n3 port 22: Connection timed out\n",
+    }
+    assert answer(diagnosed(tmp_path, files))[1] == "n3"
+
+
 def test_whoever_tells_of_a_failed_node_is_not_suspected_of_it(tmp_path: Path) -> None:
     """As a real Slurm 22.05 wrote it when n3 died: n1 says twice that it was cancelled, and sacct names no node."""
     cancelled = "CANCELLED AT 2026-11-30T11:11:18 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***"

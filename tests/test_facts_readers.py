@@ -17,7 +17,7 @@ from collector.facts.memory import memory_facts
 from collector.facts.mounts import mount_facts
 from collector.facts.nfs_statistics import nfs_facts
 from collector.facts.processes import process_facts
-from collector.facts.reachability import reachability_facts
+from collector.facts.reachability import reachability_facts, with_node_state
 from collector.job import JobFacts, StepFacts
 
 NAMES = [
@@ -155,9 +155,7 @@ def test_every_reader_stays_within_the_table_of_facts(text: str) -> None:
             "No route to host",
         ),
         ("ssh: connect to host c03 port 2222: Connection timed out\n", "Connection timed out"),
-        ("ssh: Could not resolve hostname c03: Name or service not known\n", "Name or service not known"),
         ("\nno answer in 5 s\nagain\n", "no answer in 5 s"),
-        ("Permission denied (publickey).", "Permission denied (publickey)."),
     ],
 )
 def test_why_a_host_is_unreachable(text: str, reason: str) -> None:
@@ -167,6 +165,29 @@ def test_why_a_host_is_unreachable(text: str, reason: str) -> None:
 
 def test_no_reason_is_no_fact() -> None:
     assert reachability_facts(" \n") == []
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "ssh at 1796022540.5: permission denied for root@n3 (2 keys tried)",
+        "root@n3: Permission denied (publickey,password).",
+        "Host key verification failed.",
+        "ssh at 1796022540.5: host key of n3 is not in known_hosts (ssh-ed25519 SHA256:x)",
+        "ssh: Could not resolve hostname n3: Name or service not known",
+        "ssh at 1796022540.5: name n3 is unknown: Name or service not known",
+    ],
+)
+def test_a_collector_that_could_not_ask_says_nothing_of_the_host(reason: str) -> None:
+    assert reachability_facts(f"{reason}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "state"), [({"n3": {"State": "DOWN+NOT_RESPONDING"}}, "DOWN+NOT_RESPONDING"), ({"n2": {"State": "IDLE"}}, ""), ({}, "")]
+)
+def test_what_slurm_says_of_an_unreachable_node_stands_beside_it(nodes: dict[str, dict[str, str]], state: str) -> None:
+    (fact,) = reachability_facts("No route to host\n")
+    assert with_node_state(fact, nodes, "n3").details == {"reason": "No route to host", "node_state": state}
 
 
 def test_the_end_of_a_job_as_facts() -> None:

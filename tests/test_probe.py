@@ -137,7 +137,7 @@ def test_the_log_that_slurm_conf_names(tmp_path: Path) -> None:
 
 
 HANG = "exec sleep 25"
-HANGING_DF = 'for last; do :; done; case $last in /) exec sleep 25 ;; *) exec /bin/df "$@" ;; esac'
+HANGING_DF = 'for last; do :; done; case $last in /) sleep 25; exit ;; *) exec /bin/df "$@" ;; esac'
 UNKILLABLE = "trap '' TERM INT HUP; sleep 25"
 HANGING: dict[str, dict[str, str]] = {
     "one mount": {"df": HANGING_DF},
@@ -186,6 +186,15 @@ def test_ten_seconds_even_when_everything_hangs_and_nothing_can_be_killed(hangin
     assert done.seconds < 10
     assert done.told.is_complete and done.told.sections["clock.txt"].status == "late"
     assert "df: /: no answer within 3 s\n" in text(done, "df.txt")
+
+
+def test_a_node_that_is_too_busy_does_not_make_a_mount_hang(shell: list[str], tmp_path: Path) -> None:
+    """The `df` runs all the time, as one that does not come to its end on an overloaded node."""
+    busy = 'for last; do :; done; case $last in /) while :; do :; done ;; *) exec /bin/df "$@" ;; esac'
+    script = with_tools(tmp_path, df=busy).replace("df -Pk", "df -k -P")  # not to be taken for the `df` of another test's probe
+    done = run(shell, script=script)
+    assert "not asked in time, the node is too busy: /\n" in text(done, "df.txt")
+    assert [fact.name for fact in disk_space_facts(text(done, "df.txt")) if fact.name.startswith("mount")] == []
 
 
 def test_no_mount_is_asked_twice(tmp_path: Path) -> None:
