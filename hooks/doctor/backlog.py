@@ -23,7 +23,7 @@ def queue_backlog(queue: Path, settle_s: float) -> Check:
         return ok(name, "no ended job waits for the worker")
     waits = time.time() - min(jobs) - settle_s
     found = f"{len(jobs)} ended jobs wait for the worker, the oldest for {(waits + settle_s) / 60:.0f} min"
-    remedy = "is it running? systemctl status denpex-worker; by hand: denpex-collect worker --once"
+    remedy = "is it running? systemctl status denpex-worker.path denpex-worker.timer; by hand: denpex-collect worker --once"
     if waits > _STUCK_S:
         return failed(name, found, remedy)
     return warning(name, found, remedy) if waits > _LATE_S else ok(name, found)
