@@ -93,30 +93,6 @@ def test_ends_that_look_like_success_are_told_from_it(cluster: Cluster, how: str
     assert headers(text)["why"] == "cancelled"
 
 
-def test_a_stalled_nfs_neither_delays_nor_drains_a_node(cluster: Cluster) -> None:
-    seconds: dict[str, float] = {}
-    for hooks in ("without", "with"):
-        if hooks == "with":
-            install_hooks(cluster)
-        job = cluster.submit("sleep 6; exit 1", nodes=3, options=AWAY_FROM_NFS)
-        cluster.wait_running(job)
-        cluster.stop_nfs()
-        began = time.monotonic()
-        assert cluster.wait(job, 90) == "FAILED"
-        wait_until_idle(cluster)
-        seconds[hooks] = time.monotonic() - began
-        if hooks == "with":
-            streams = [stream_of(cluster, name, job) for name in cluster.node_names]
-        assert cluster.node_states() == dict.fromkeys(cluster.node_names, "idle")
-        assert cluster.controller("sinfo --noheader --list-reasons") == ""
-        cluster.resume_nfs()
-    print(f"from the stall to idle nodes: {seconds['without']:.1f} s without the epilog, {seconds['with']:.1f} s with it")
-    assert seconds["with"] < seconds["without"] + 6
-    for stream in streams:
-        assert stream.seconds is not None and stream.seconds < 12
-        assert "mount-hung" in {fact.name for fact in disk_space_facts(stream.sections["df.txt"].text)}
-
-
 def wait_until_idle(cluster: Cluster, timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while set(cluster.node_states().values()) != {"idle"}:
@@ -184,17 +160,6 @@ def test_without_ssh_the_nodes_leave_their_evidence_in_a_shared_folder(cluster: 
     assert re.search(r"100% /scratch", files_of(job)["hosts/n2/at-failure/df.txt"])
 
 
-def test_a_stalled_shared_folder_leaves_the_nodes_copies(cluster: Cluster) -> None:
-    install_hooks(cluster, "spool: {shared: /ckpt/evidence}\n")
-    checked(cluster, "n1", "install -d -m 700 /ckpt/evidence")
-    job = cluster.submit("sleep 3; exit 1", nodes=1, options=f"--nodelist=n1 {AWAY_FROM_NFS}")
-    cluster.wait_running(job)
-    cluster.stop_nfs()
-    assert cluster.wait(job, 60) == "FAILED"
-    wait_until_idle(cluster)
-    stream_of(cluster, "n1", job)
-
-
 def test_a_job_is_queued_when_it_has_ended(cluster: Cluster) -> None:
     queue = OUTSIDE / "hook-queue"
     cluster.controller(f"install -d -m 700 -o slurm {INSIDE}/hook-queue; rm -f {INSIDE}/hook-queue/*")
@@ -227,3 +192,41 @@ def test_a_queue_that_cannot_be_written_costs_slurm_nothing(cluster: Cluster) ->
     wait_for(lambda: set(cluster.node_states().values()) == {"idle"})
     said = (OUTSIDE / "log/slurmctld.log").read_text()[len(before) :]
     assert not re.search(r"epilog.*(fail|exit)", said, re.I)
+
+
+# Last: what these stalls leave in the kernels' logs would else be evidence in the tests after them.
+
+
+def test_a_stalled_nfs_neither_delays_nor_drains_a_node(cluster: Cluster) -> None:
+    seconds: dict[str, float] = {}
+    for hooks in ("without", "with"):
+        if hooks == "with":
+            install_hooks(cluster)
+        job = cluster.submit("sleep 6; exit 1", nodes=3, options=AWAY_FROM_NFS)
+        cluster.wait_running(job)
+        cluster.stop_nfs()
+        began = time.monotonic()
+        assert cluster.wait(job, 90) == "FAILED"
+        wait_until_idle(cluster)
+        seconds[hooks] = time.monotonic() - began
+        if hooks == "with":
+            streams = [stream_of(cluster, name, job) for name in cluster.node_names]
+        assert cluster.node_states() == dict.fromkeys(cluster.node_names, "idle")
+        assert cluster.controller("sinfo --noheader --list-reasons") == ""
+        cluster.resume_nfs()
+    print(f"from the stall to idle nodes: {seconds['without']:.1f} s without the epilog, {seconds['with']:.1f} s with it")
+    assert seconds["with"] < seconds["without"] + 6
+    for stream in streams:
+        assert stream.seconds is not None and stream.seconds < 12
+        assert "mount-hung" in {fact.name for fact in disk_space_facts(stream.sections["df.txt"].text)}
+
+
+def test_a_stalled_shared_folder_leaves_the_nodes_copies(cluster: Cluster) -> None:
+    install_hooks(cluster, "spool: {shared: /ckpt/evidence}\n")
+    checked(cluster, "n1", "install -d -m 700 /ckpt/evidence")
+    job = cluster.submit("sleep 3; exit 1", nodes=1, options=f"--nodelist=n1 {AWAY_FROM_NFS}")
+    cluster.wait_running(job)
+    cluster.stop_nfs()
+    assert cluster.wait(job, 60) == "FAILED"
+    wait_until_idle(cluster)
+    stream_of(cluster, "n1", job)
