@@ -12,7 +12,7 @@ from signatures.diagnosis import Alternative, Initiating, Verdict
 from signatures.explain import Consequences, Explanation, explanations, is_scheduler_decision
 from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.locate import locate
-from signatures.observe import Observations
+from signatures.observations import Observations
 from signatures.stragglers import straggler
 
 _FAILED_STATES = frozenset(["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "CANCELLED", "BOOT_FAIL", "DEADLINE", "PREEMPTED"])

@@ -21,7 +21,8 @@ from signatures.explain import Consequences
 from signatures.findings import find, how_telling
 from signatures.load import Library
 from signatures.missing import missing_facts
-from signatures.observe import Observations, observe
+from signatures.observations import Observations
+from signatures.observe import observe
 from signatures.relevance import Relevant, relevant_events
 from signatures.vocabulary import Vocabulary
 

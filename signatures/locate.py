@@ -10,7 +10,7 @@ from signatures.blame import BlameGraph, odd_rank
 from signatures.diagnosis import Initiating
 from signatures.event import Event
 from signatures.findings import Finding, begins_surely_before, first_event
-from signatures.observe import Observations
+from signatures.observations import Observations
 from signatures.relevance import surely_before, tells_of_an_end
 
 _KERNEL = ("dmesg", "messages", "journal", "kern", "console", "syslog")

@@ -8,7 +8,7 @@ from collector.hostlist import fold
 from signatures.attribute import Attribution
 from signatures.diagnosis import MissingFact
 from signatures.findings import Finding
-from signatures.observe import Observations
+from signatures.observations import Observations
 
 _KERNEL = ("dmesg", "messages", "journal", "kern", "console", "syslog")
 

@@ -3,87 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
 
 from collector.bundle import Bundle
-from collector.clock import Clocks, zone_shift
+from collector.clock import zone_shift
 from collector.clock_doubts import doubted
-from collector.facts.disk_space import is_of_a_server
-from collector.hostlist import expand
 from collector.interval import Interval
-from collector.job import JobFacts
-from collector.labels import Label, read_label, short_name, syslog_origin, without_colours
-from collector.roster import Roster, TaskEnd
+from collector.labels import Label, read_label, syslog_origin, without_colours
+from collector.roster import Roster
 from collector.scan import Hit, Tally
 from collector.stamps import read_stamp
-from collector.survey import HostFact, Survey, Text, survey
+from collector.survey import Text, survey
 from collector.task_layout import one_task_per_host
-from signatures.entry import FactSignal, FactTest, Near, PatternSignal, Signature
-from signatures.event import Event
-from signatures.first_to_end import first_ends
+from signatures.entry import Near, PatternSignal, Signature
+from signatures.event import TEXT_CHARACTERS, Event
+from signatures.fact_events import fact_events, holds_on
 from signatures.load import Library
-from signatures.moments import Timekeeper, Written, written
-from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary
+from signatures.moments import Written, written
+from signatures.observations import Observations, RecoveryEvent, Undated, phase
+from signatures.placement import place_events
+from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary, compiled
 
-_TEXT_CHARACTERS = 2000
 _SHOWN_CONTEXT = 3
-_SLACK_BEFORE_S = 300.0
-"""A node may already be failing when the job starts on it; what is older has been survived."""
-_SLACK_AFTER_S = 900.0
-"""Slurm and watchdogs report minutes after the end."""
 _ALIKE_KEPT = 12
 """Events of one signal, source and rank that are kept one by one; later ones only raise the last one's count."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryEvent:
-    """A line that cancels earlier events of `signature` on `host` whose details equal `same`."""
-
-    signature: str
-    host: str | None
-    source: str
-    line: int
-    at: Interval | None
-    same: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Undated:
-    """What an event's moment was read from, while it is not known which host wrote the line; `ago` is what to add to that moment."""
-
-    written: Written
-    label: Label
-    ago: tuple[float, float]
-
-
-@dataclass(slots=True)
-class Observations:
-    """All that is known of a job after its evidence was read once."""
-
-    job: JobFacts
-    survey: Survey
-    roster: Roster
-    clocks: Clocks
-    events: list[Event] = field(default_factory=list)
-    recoveries: list[RecoveryEvent] = field(default_factory=list)
-    hosts: tuple[str, ...] = ()
-    lines_read: int = 0
-    log_lines: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    last_moment: float | None = None
-    progress: Interval | None = None
-    notes: list[str] = field(default_factory=list)
-    only_counted: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By file and signature: lines of which only the number is known, since there were so many."""
-    outputs: frozenset[str] = frozenset()
-    undated: dict[int, _Undated] = field(default_factory=dict)
-
-    @property
-    def timekeeper(self) -> Timekeeper:
-        return Timekeeper(self.clocks, self.roster, self.job)
 
 
 def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observations:
@@ -97,11 +42,9 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     for text in found.texts:
         _read_text(bundle, text, vocabulary, seen)
     for signature in library:
-        seen.events += _fact_events(signature, found.facts)
+        seen.events += fact_events(signature, found.facts)
     seen.hosts = tuple(dict.fromkeys([*found.hosts, *sorted(seen.roster.named_hosts)]))
-    _take_allocation(seen)
-    ends = first_ends(seen.events, seen.roster)
-    seen.events = [_dated(number, _placed(event, seen, ends), seen) for number, event in enumerate(seen.events)]
+    place_events(seen)
     seen.notes += bundle.notes
     return seen
 
@@ -171,7 +114,7 @@ def _take_line(reading: _Reading, hits: list[tuple[Meaning, Hit]]) -> None:
             event = _event(reading, meaning.signature, meaning.signal, hit, label, at.plus(*ago) if at is not None else None, clock_error)
             number = _keep(reading, replace(event, labelled=labelled))
             if label.host is None:
-                reading.seen.undated[number] = _Undated(kept, label, ago)
+                reading.seen.undated[number] = Undated(kept, label, ago)
 
 
 def _began_before(signal: PatternSignal, hit: Hit) -> tuple[float, float]:
@@ -198,15 +141,6 @@ def _keep(reading: _Reading, event: Event) -> int:
     return reading.kept[key]
 
 
-def phase(event: Event, job: JobFacts) -> int:
-    """-1 before the job, 1 after it, else 0: as far as the event's time surely lies outside the job's, slack included."""
-    if event.at is None:
-        return 0
-    if job.start is not None and event.at.latest < job.start - _SLACK_BEFORE_S:
-        return -1
-    return 1 if job.end is not None and event.at.earliest > job.end + _SLACK_AFTER_S else 0
-
-
 def _counts(meaning: Meaning, hit: Hit, reading: _Reading, label: Label) -> bool:
     """Whether the hit is of a kind of text, and in a neighbourhood, in which the pattern means what it says."""
     rule = meaning.signal or meaning.recovery
@@ -220,32 +154,13 @@ def _counts(meaning: Meaning, hit: Hit, reading: _Reading, label: Label) -> bool
     if signal.unless_near is not None and _near(signal.unless_near, hit):
         return False
     facts = reading.seen.survey.facts
-    return not any(_holds(test, _facts_of(facts, label.host)) for test in signal.unless_fact)
+    return not any(holds_on(test, facts, label.host) for test in signal.unless_fact)
 
 
 def _near(near: Near, hit: Hit) -> bool:
-    pattern = _compiled(near.pattern)
+    pattern = compiled(near.pattern)
     above = hit.before[-near.before :] if near.before else ()
     return any(pattern.search(line) for line in (hit.text, *above, *hit.after[: near.after]))
-
-
-@lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-def _facts_of(facts: Iterable[HostFact], host: str | None) -> Iterator[HostFact]:
-    """The facts of a host; for an unknown host all, since it may be any."""
-    return (fact for fact in facts if host is None or fact.host is None or fact.host == host)
-
-
-def _holds(test: FactTest, facts: Iterable[HostFact]) -> bool:
-    return any(_matches(test, fact) for fact in facts)
-
-
-def _matches(test: FactTest, fact: HostFact) -> bool:
-    details = fact.fact.details
-    return fact.fact.name == test.fact and all(_compiled(pattern).search(details.get(key, "")) for key, pattern in test.where.items())
 
 
 _NODE_NAME = re.compile(r"NodeName=(\S+)")
@@ -300,7 +215,7 @@ def _event(
         rank=rank,
         source=reading.text.file.name,
         line=hit.line,
-        text=hit.text[:_TEXT_CHARACTERS].rstrip(),
+        text=hit.text[:TEXT_CHARACTERS].rstrip(),
         at=at,
         measured=False,
         details=_details(hit, label) | ({"itself": "yes"} if signal.names_itself else {}),
@@ -355,107 +270,3 @@ def _note_progress(reading: _Reading, at: Interval) -> None:
     seen = reading.seen
     if reading.text.kind in ("output", "unknown") and (seen.progress is None or at.earliest > seen.progress.earliest):
         seen.progress = at
-
-
-def _fact_events(signature: Signature, facts: Iterable[HostFact]) -> Iterator[Event]:
-    for signal in signature.facts:
-        for fact in facts:
-            if _matches(signal.test, fact):
-                yield _fact_event(signature, signal, fact)
-
-
-def _fact_event(signature: Signature, signal: FactSignal, fact: HostFact) -> Event:
-    host = fact.host if not is_of_a_server(fact.fact) else None
-    return Event(
-        signature=signature.id,
-        signal=signal.name,
-        role=signal.role,
-        strength=signal.strength,
-        host=host,
-        rank=None,
-        source=fact.source,
-        line=fact.fact.line,
-        text=fact.fact.text[:_TEXT_CHARACTERS],
-        at=None,
-        measured=True,
-        details=fact.fact.details,
-        labelled=host is not None,
-    )
-
-
-def _take_allocation(seen: Observations) -> None:
-    """slurmctld's log names the job's hosts when nothing else does, or when only those are left that still complete."""
-    allocations = seen.roster.allocations
-    job = seen.job
-    only = next(iter(allocations.values())) if len(allocations) == 1 and job.job_id is None else ()
-    hosts = allocations.get(job.job_id or "", only)
-    if not set(hosts) > set(job.hosts):
-        return
-    seen.job = replace(job, hosts=hosts)
-    seen.hosts = tuple(dict.fromkeys([*hosts, *seen.hosts]))
-
-
-def _placed(event: Event, seen: Observations, ends: Mapping[str, TaskEnd]) -> Event:
-    """The event with its host and rank as far as the whole bundle tells: the line's subject, its rank's host, the task that failed."""
-    subject = event.details.get("subject")
-    if subject is not None:
-        return _about_subject(event, subject, seen)
-    if event.measured or event.host is not None:
-        return event
-    if event.rank is not None:
-        task = event.details.get("task", "")
-        host = seen.roster.task_hosts.get(int(task)) if task else seen.roster.host_of_rank(event.rank)
-        if host is None and _may_be_own(event, seen):
-            host, failed = seen.roster.first_to_fail()
-            host = host if failed in (None, event.rank) else None
-        return replace(event, host=host)
-    return _by_elimination(event, seen, ends.get(event.source))
-
-
-def _dated(number: int, event: Event, seen: Observations) -> Event:
-    """The event with the moment by the clock of its line's host, now that all is known of who ran where.
-
-    Who wrote a line about others (`subject`) is not the host that the event was given.
-    """
-    undated = seen.undated.get(number)
-    if undated is None:
-        return event
-    keeper = seen.timekeeper
-    host = keeper.clock_of(event.text, undated.label)
-    if host is None and undated.label.rank is None and "subject" not in event.details:
-        host = event.host
-    at, error = keeper.moment(undated.written, host)
-    return replace(event, at=at.plus(*undated.ago) if at is not None else None, clock_error_s=error)
-
-
-def _may_be_own(event: Event, seen: Observations) -> bool:
-    """A line of the job's output that tells of a failure of its own. (One about a lost peer may be from anybody.)"""
-    return event.role in ("initiating", "ambiguous") and event.source in seen.outputs
-
-
-def _by_elimination(event: Event, seen: Observations, end: TaskEnd | None) -> Event:
-    """An unlabelled line is from the only tasks that ended by themselves, or the first that did, or from the only host that there is."""
-    if not _may_be_own(event, seen):
-        return event
-    local = event.details.get("local_rank")
-    child = seen.roster.first_child(int(local) if local else None)
-    if child is not None:
-        return replace(event, host=child.host, rank=child.rank)
-    host, task = seen.roster.first_to_fail()
-    if host is not None:
-        return replace(event, host=host, rank=task if seen.roster.task_is_rank else None)
-    if end is not None and event.line < end.line:
-        return replace(event, host=end.hosts[0], rank=end.tasks[0] if seen.roster.task_is_rank else None)
-    alone = set(seen.job.hosts) or set(seen.hosts)
-    return replace(event, host=next(iter(alone))) if len(alone) == 1 else event
-
-
-def _about_subject(event: Event, subject: str, seen: Observations) -> Event:
-    """An event about the hosts that the line names. Several: no host, unless it is one of several hosts' lists."""
-    hosts = [seen.roster.addresses.get(name, short_name(name)) for name in expand(subject)]
-    host = hosts[0] if len(hosts) == 1 else None
-    rank = event.rank
-    tasks = event.details.get("tasks", "")
-    if tasks.isdigit() and seen.roster.task_is_rank:
-        rank = int(tasks)
-    return replace(event, host=host, rank=rank, labelled=True)

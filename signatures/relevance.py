@@ -12,7 +12,7 @@ from collector.interval import Interval
 from collector.roster import Roster
 from signatures.event import Event
 from signatures.load import Library
-from signatures.observe import Observations, RecoveryEvent, phase
+from signatures.observations import Observations, RecoveryEvent, phase
 
 _CGROUP_JOB = re.compile(r"/job_(\d+)(?:/|\b)")
 _SLURMD_STEP = re.compile(r"^\[\d{4}-\d\d-\d\dT[\d:.]+\] \[(\d+)\.(?:\d+|batch|extern|interactive)\] ")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from collector import roster
@@ -74,3 +76,9 @@ ACCEPTED: Mapping[str, frozenset[str]] = {
     "unknown": frozenset({"kernel", "output", "slurmd", "slurmctld", "daemon", "tool"}),
 }
 """By the kind of a file: in which of a signal's `in` it counts."""
+
+
+@lru_cache(maxsize=4096)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """One of the library's patterns that is searched beside the scan: in lines around a hit, in details of facts."""
+    return re.compile(pattern)
