@@ -229,7 +229,7 @@ def _to_do(safe: Diagnosis, library: Library, page: Page) -> Section:
 def _admins_do(page: Page) -> Section:
     first = page.fix[0].do if page.fix else "They look for the cause."
     return Section(
-        "What the administrators do", (f"They got this report with their own next step: {first}", "You need not report it again.")
+        "What the administrators do", (f"They get this report, too, with their own next step: {first}", "You need not report it again.")
     )
 
 

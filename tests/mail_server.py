@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
@@ -38,19 +39,28 @@ class Received:
 
 @dataclass
 class Relay:
-    """What the working server got, and what it says to each RCPT and DATA: the next of `to_rcpt` and `to_data`, then 250."""
+    """What the working server got, and what it says to each MAIL, RCPT and DATA: the next of `to_mail`, `to_rcpt` and `to_data`, then 250."""
 
     port: int = 0
     received: list[Received] = field(default_factory=list)
     to_rcpt: list[str] = field(default_factory=list)
     to_data: list[str] = field(default_factory=list)
+    to_mail: list[str] = field(default_factory=list)
     logins: list[tuple[str, str]] = field(default_factory=list)
     sessions: int = 0
+    seconds_after_the_dot: float = 0
 
     async def handle_EHLO(self, server: Any, session: Any, envelope: Any, hostname: str, responses: list[str]) -> list[str]:
         self.sessions += 1
         session.host_name = hostname
         return responses
+
+    async def handle_MAIL(self, server: Any, session: Any, envelope: Any, address: str, options: list[str]) -> str:
+        answer = self.to_mail.pop(0) if self.to_mail else "250 OK"
+        if answer.startswith("250"):
+            envelope.mail_from = address
+            envelope.mail_options.extend(options)
+        return answer
 
     async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: list[str]) -> str:
         answer = self.to_rcpt.pop(0) if self.to_rcpt else "250 OK"
@@ -59,6 +69,7 @@ class Relay:
         return answer
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        await asyncio.sleep(self.seconds_after_the_dot)
         answer = self.to_data.pop(0) if self.to_data else "250 2.0.0 OK: queued as 1234"
         if answer.startswith("250"):
             self.received.append(Received(envelope.mail_from, list(envelope.rcpt_tos), envelope.content))
@@ -66,7 +77,9 @@ class Relay:
 
 
 @contextmanager
-def running(relay: Relay | None = None, tls: ssl.SSLContext | None = None, password: str | None = None, **more: Any) -> Iterator[Relay]:
+def running(
+    relay: Relay | None = None, tls: ssl.SSLContext | None = None, password: str | None = None, listens_on: str = "127.0.0.1", **more: Any
+) -> Iterator[Relay]:
     """An SMTP server on a port of this machine. With `password` one must log in, with `tls` it offers STARTTLS."""
     relay = relay or Relay()
 
@@ -79,7 +92,7 @@ def running(relay: Relay | None = None, tls: ssl.SSLContext | None = None, passw
         more = {**more, "authenticator": check, "auth_required": True, "auth_require_tls": tls is not None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that a password without TLS is unwise is what one test is about
-        controller = Controller(relay, hostname="127.0.0.1", port=relay.port or free_port(), tls_context=tls, **more)
+        controller = Controller(relay, hostname=listens_on, port=relay.port or free_port(), tls_context=tls, **more)
         controller.start()
         relay.port = controller.port
         try:

@@ -157,6 +157,14 @@ def test_a_refusal_of_the_content_is_final_too(samples: ModuleType, library: Lib
         assert outcomes(deliver_due(tmp_path, chosen, NOW)) == ["dead"]
 
 
+def test_a_sender_that_is_not_wanted_gives_no_mail_up(samples: ModuleType, library: Library, tmp_path: Path) -> None:
+    """That is the configuration's fault, and of all mails alike."""
+    with servers.running(servers.Relay(to_mail=["550 5.7.1 who are you?", "451 4.3.0 no database", "552 5.3.4 too big"])) as relay:
+        chosen = settings(relay.port)
+        post(letter(samples), library, chosen, tmp_path, NOW)
+        assert [outcomes(deliver_due(tmp_path, chosen, NOW + hour * HOUR)) for hour in range(3)] == [["later"], ["later"], ["dead"]]
+
+
 def test_greylisting_is_waited_for(samples: ModuleType, library: Library, tmp_path: Path) -> None:
     """Tried again after 1, 1, 2, 4, 8 … minutes: as long again as it has waited."""
     with servers.running(servers.Relay(to_rcpt=["451 4.7.1 greylisted, try again"] * 4)) as relay:
@@ -224,6 +232,24 @@ def test_a_relay_that_dies_before_its_last_reply_gets_the_same_message_id_again(
         assert outcomes(deliver_due(tmp_path, settings(relay.port), NOW + MINUTE)) == ["sent"]
     assert len(taken) == len(relay.received) == 1
     assert relay.received[0].message["Message-ID"].encode() in taken[0]
+
+
+def test_a_relay_that_takes_its_time_after_the_last_dot_gets_the_mail_once(samples: ModuleType, library: Library, tmp_path: Path) -> None:
+    """As one that looks for viruses before it answers: whoever gives up then sends the mail a second time, and a third."""
+    with servers.running(servers.Relay(seconds_after_the_dot=4)) as relay:
+        chosen = settings(relay.port, smtp_timeout_s=1)
+        post(letter(samples), library, chosen, tmp_path, NOW)
+        assert outcomes(deliver_due(tmp_path, chosen, NOW)) == ["sent"]
+    assert len(relay.received) == 1
+
+
+def test_a_line_of_one_dot_arrives_as_it_is(samples: ModuleType, library: Library, tmp_path: Path) -> None:
+    found = samples.host_cause()
+    with servers.running() as relay:
+        chosen = settings(relay.port)
+        post(letter(samples, diagnosis=replace(found, notes=(". first", ".", "last"))), library, chosen, tmp_path, NOW)
+        assert outcomes(deliver_due(tmp_path, chosen, NOW)) == ["sent"]
+    assert relay.received[0].message.get_body(("plain",)).get_content().count("\n  .") == 2
 
 
 def test_starttls_with_a_certificate_of_a_known_authority(
@@ -306,14 +332,25 @@ def test_a_password_that_others_can_read_is_not_used(samples: ModuleType, librar
 
 
 def test_a_password_does_not_leave_this_machine_in_clear(samples: ModuleType, library: Library, tmp_path: Path) -> None:
-    chosen = settings(25, smtp_user="denpex", smtp_password_file=str(password_file(tmp_path)))
-    with servers.running(password="open sesame") as relay:
-        remote = replace(chosen, smtp_host="127.0.0.2", smtp_port=relay.port)
-        with servers.running(password="open sesame", decode_data=False) as _:
-            post(letter(samples), library, remote, tmp_path, NOW)
-            found = deliver_due(tmp_path, remote, NOW)
-    assert outcomes(found) == ["later"]
-    assert relay.logins == []
+    with servers.running(password="open sesame", listens_on="127.0.0.2") as relay:
+        chosen = settings(relay.port, smtp_host="127.0.0.2", smtp_user="denpex", smtp_password_file=str(password_file(tmp_path)))
+        post(letter(samples), library, chosen, tmp_path, NOW)
+        found = deliver_due(tmp_path, chosen, NOW)
+        assert outcomes(found) == ["later"]
+        assert found[0].said == "a password is not sent in clear: set mail.smtp_security to starttls or tls"
+        assert (relay.sessions, relay.logins) == (0, [])
+        without = replace(chosen, smtp_user=None)
+        assert outcomes(deliver_due(tmp_path, without, NOW + HOUR)) == ["later"], "the relay can be reached, and wants one"
+        assert relay.sessions == 1
+
+
+def test_an_address_that_is_none_gets_into_no_header(samples: ModuleType, library: Library, tmp_path: Path) -> None:
+    with servers.running() as relay:
+        chosen = settings(relay.port, admins=["Öffi@uni.example", "hpc@uni.example", "<x>@y"], transport="smtp")
+        post(letter(samples, diagnosis=samples.shared_server(2)), library, chosen, tmp_path, NOW)
+        deliver_due(tmp_path, chosen, NOW)
+    assert {found.message["Reply-To"] for found in relay.received} == {"hpc@uni.example"}
+    assert sorted(found.to[0] for found in relay.received) == ["eve@uni.example", "hpc@uni.example"]
 
 
 def fake_sendmail(folder: Path, status: int, sleep: int = 0) -> Path:

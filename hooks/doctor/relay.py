@@ -57,7 +57,7 @@ def relay(settings: MailSettings) -> Check:
     """By the mails' own way: a connection, TLS where it is set, a login where there is a user; then QUIT."""
     where = f"{settings.smtp_host} port {settings.smtp_port}"
     try:
-        with session(settings, 0):
+        with session(settings):
             return ok(_NAME, f"{where} {_done(settings)}")
     except smtplib.SMTPAuthenticationError as error:
         remedy = "check mail.smtp_user and the content of mail.smtp_password_file with the relay's administrator"

@@ -49,9 +49,9 @@ def message_bytes(mail: MailText, name: str, to: str, settings: MailSettings, no
     message["Auto-Submitted"] = "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"
     message["List-Id"] = f"denpex-collect <denpex-collect.{domain}>"
-    if settings.admins:
-        message["Reply-To"] = ", ".join(settings.admins)
-        message["List-Unsubscribe"] = f"<mailto:{quote(settings.admins[0], safe='@')}?subject=denpex%20opt-out>"
+    if admins := [address for address in map(checked_address, settings.admins) if address]:
+        message["Reply-To"] = ", ".join(admins)
+        message["List-Unsubscribe"] = f"<mailto:{quote(admins[0], safe='@')}?subject=denpex%20opt-out>"
     message.set_content(mail.text, cte="quoted-printable")
     message.add_alternative(mail.html, subtype="html", cte="quoted-printable")
     if attachment is not None:

@@ -25,6 +25,10 @@ _STEPS = 8
 _BYTES_PER_S = 50_000
 _NEVER = frozenset((os.EX_DATAERR, os.EX_NOUSER, os.EX_NOHOST))
 _LONGEST_REASON = 500
+_TOO_BIG = 552
+_ABOUT_THE_SESSION = frozenset((421, 530, 535, 538))
+"""Shutting down, or a login is wanted (RFC 5321, RFC 4954). What is answered to MAIL is about the sender, unless it is the size."""
+_LAST_REPLY_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,12 @@ def send(message: bytes, sender: str, to: str, settings: MailSettings) -> Outcom
 
 
 def _by_smtp(message: bytes, sender: str, to: str, settings: MailSettings) -> Outcome:
+    """What goes wrong until the session is open is the relay's, not the mail's."""
     try:
-        with session(settings, len(message)) as server:
-            return _transaction(server, message, sender, to)
+        with session(settings) as server:
+            with _deadline(server, settings.smtp_timeout_s * _STEPS + len(message) / _BYTES_PER_S):
+                refusal = _envelope(server, sender, to) or _content(server, message)
+            return refusal or _last_reply(server)
     except smtplib.SMTPResponseException as error:
         return Outcome("relay", _reply(error.smtp_code, error.smtp_error))
     except (smtplib.SMTPException, OSError, ValueError) as error:
@@ -51,29 +58,33 @@ def _by_smtp(message: bytes, sender: str, to: str, settings: MailSettings) -> Ou
 
 
 @contextmanager
-def session(settings: MailSettings, size: int) -> Iterator[smtplib.SMTP]:
-    """Connected, encrypted and logged in as configured, for a message of `size` bytes. What goes wrong until then is the relay's,
-    not the mail's: raises SMTPException, OSError, or ValueError for a password that cannot be used."""
+def session(settings: MailSettings) -> Iterator[smtplib.SMTP]:
+    """Connected, encrypted and logged in as configured.
+
+    Raises what smtplib raises, OSError (no connection, an untrusted certificate), or ValueError where a password may not be used.
+    """
+    password = _password(settings) if settings.smtp_user is not None else ""
     server = _client(settings)
-    deadline = threading.Timer(settings.smtp_timeout_s * _STEPS + size / _BYTES_PER_S, _cut, [server])
-    deadline.daemon = True
-    deadline.start()
     try:
-        code, text = server.connect(settings.smtp_host, settings.smtp_port)
-        if code != 220:
-            raise smtplib.SMTPConnectError(code, text)
-        server.ehlo_or_helo_if_needed()
-        if settings.smtp_security == "starttls":
-            server.starttls(context=ssl.create_default_context())
-            server.ehlo_or_helo_if_needed()
-        if settings.smtp_user is not None:
-            server.login(settings.smtp_user, _password(settings))
+        with _deadline(server, settings.smtp_timeout_s * _STEPS):
+            _open(server, settings, password)
         yield server
     finally:
-        deadline.cancel()
-        with suppress(smtplib.SMTPException, OSError):
+        with suppress(smtplib.SMTPException, OSError), _deadline(server, settings.smtp_timeout_s):
             server.quit()
         server.close()
+
+
+@contextmanager
+def _deadline(server: smtplib.SMTP, seconds: float) -> Iterator[None]:
+    """The time-out of a socket bounds one wait; a relay that drips byte after byte never lets it come to that."""
+    timer = threading.Timer(seconds, _cut, [server])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _client(settings: MailSettings) -> smtplib.SMTP:
@@ -92,20 +103,52 @@ def _cut(server: smtplib.SMTP) -> None:
         server.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
 
 
-def _transaction(server: smtplib.SMTP, message: bytes, sender: str, to: str) -> Outcome:
-    """A connection that is lost before DATA is the relay's affair. From there on it is this mail's: one that kills the server must not
-    keep all others waiting. Lost between the final dot and its reply, the mail may have been taken: it is sent again, for a mail that
-    comes twice is better than one that never comes (RFC 5321, 4.5.3.2.6 asks the server to make that gap short).
-    """
-    for code, text in (server.mail(sender), server.rcpt(to)):
-        if code == 421:
-            return Outcome("relay", _reply(code, text))
-        if code not in (250, 251):
-            return _judged(code, text)
+def _open(server: smtplib.SMTP, settings: MailSettings, password: str) -> None:
+    code, text = server.connect(settings.smtp_host, settings.smtp_port)
+    if code != 220:
+        raise smtplib.SMTPConnectError(code, text)
+    server.ehlo_or_helo_if_needed()
+    if settings.smtp_security == "starttls":
+        server.starttls(context=ssl.create_default_context())
+        server.ehlo_or_helo_if_needed()
+    if settings.smtp_user is not None:
+        server.login(settings.smtp_user, password)
+
+
+def _envelope(server: smtplib.SMTP, sender: str, to: str) -> Outcome | None:
+    """What stands against the mail before its content is sent. A connection that is lost here is the relay's affair, and raises."""
+    code, text = server.mail(sender)
+    if code not in (250, _TOO_BIG):
+        return Outcome("relay", _reply(code, text))
+    if code == 250:
+        code, text = server.rcpt(to)
+    if code in _ABOUT_THE_SESSION:
+        return Outcome("relay", _reply(code, text))
+    return None if code in (250, 251) else _judged(code, text)
+
+
+def _content(server: smtplib.SMTP, message: bytes) -> Outcome | None:
+    """Sends the message with its final dot. A connection that is lost from here on is this mail's affair: one that kills the server must
+    not keep all others waiting."""
     try:
-        return _judged(*server.data(message))
-    except smtplib.SMTPDataError as error:
-        return _judged(error.smtp_code, error.smtp_error)
+        code, text = server.docmd("DATA")
+        if code != 354:
+            return _judged(code, text)
+        server.send(smtplib.quotedata(message.decode("ascii")).encode("ascii"))
+        server.send(b".\r\n")
+    except (smtplib.SMTPException, OSError) as error:
+        return Outcome("later", _reason(error))
+    return None
+
+
+def _last_reply(server: smtplib.SMTP) -> Outcome:
+    """It is waited for much longer than for any other (RFC 5321, 4.5.3.2.6): the relay may be looking through the mail, and who gives up
+    now sends a second one. Where it does not come at all, the mail may have been taken, and is sent again: twice rather than never."""
+    try:
+        if server.sock is not None:
+            server.sock.settimeout(_LAST_REPLY_S)
+        with _deadline(server, _LAST_REPLY_S):
+            return _judged(*server.getreply())
     except (smtplib.SMTPException, OSError) as error:
         return Outcome("later", _reason(error))
 
