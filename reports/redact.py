@@ -10,7 +10,7 @@ from reports.secret_shapes import HINTS, mask, mask_private_keys, mask_tokens
 _URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@'\"]*):([^\s/'\"]+)@(?!sha(?:256|512):)")
 _LONGEST_USER = 20
 """What stands before the colon and is longer is a token: `https://TOKEN:x-oauth-basic@github.com`."""
-_URL_TOKEN = re.compile(r"(?<=://)[\w-]{20,}@")
+_URL_TOKEN = re.compile(r"(?<=://)(?=[\w-]{0,80}[0-9])[\w-]{20,}@")
 _URL_SIGNATURE = re.compile(r"([?&](?:X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|sig)=)([^\s&'\"]+)", re.I)
 _AUTHORIZATION = r"\b(?:proxy-)?authorization\\?['\"]?\s*[:=]\s*\\?['\"]?"
 _SIGNED_HEADER = re.compile(rf"({_AUTHORIZATION})((?:AWS4-HMAC-SHA256|digest|oauth|hawk|signature|negotiate)\s[^\n]+)", re.I)

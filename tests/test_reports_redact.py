@@ -190,6 +190,7 @@ SECRETS = [
 """Each with the part of it that must be gone. All made up, in the forms that the services document."""
 
 LOOK_ALIKES = [
+    "Remoting started; listening on addresses :[akka.tcp://sparkExecutorActorSystem@mesos-slave-07:55904]",
     "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
     "revision: 9fceb02d0ae598e95dc970b74767f19372d61af8",
     "uuid 123e4567-e89b-12d3-a456-426614174000",

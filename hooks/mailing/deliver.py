@@ -57,6 +57,7 @@ class _Mail:
 
 def deliver_due(state: Path, settings: MailSettings, now: float) -> tuple[Delivery, ...]:
     """Sends what is due in STATE/outbox, 50 mails or 60 s at most, and says what became of each; nothing while another process does.
+    Only a relay that does not answer the end of a message holds it up longer: ten minutes, for who gives up earlier sends mails twice.
 
     Never raises for a relay, a network or a disk: what could not be sent is tried again after 1, 1, 2, 4, 8 … minutes (as long again as
     it has waited), 4 hours at most, until `retry_days`; then it lies in outbox/dead with the reason. A relay that takes nothing is left
