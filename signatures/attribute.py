@@ -212,7 +212,7 @@ def _only_consequences(
     if not visible:
         return _nothing_seen(seen, trail)
     ranked = sorted(visible, key=_vagueness)
-    cause = ranked[0]
+    cause = (_upstream(ranked) or ranked)[0]
     trail.append(f"Only consequences are visible; the most specific is {cause.id}. What began them is not in the evidence.")
     chosen = tuple(f for f in visible if f.id == cause.id)
     suspect = _suspect(graph, trail) or _afflicted(chosen)
@@ -223,8 +223,18 @@ def _only_consequences(
         rank = None
     where = Initiating(suspect, rank, None, None) if suspect or rank is not None else None
     others = tuple(f for f in findings if f not in chosen)
-    alternatives = [Alternative(f.id, f.host, "a consequence as well, or less specific") for f in ranked[1:] if f.id != cause.id]
+    alternatives = [Alternative(f.id, f.host, "a consequence as well, or less specific") for f in ranked if f.id != cause.id]
     return Attribution("not-established", chosen, where, alternatives, others, trail)
+
+
+def _upstream(consequences: Sequence[Finding]) -> list[Finding]:
+    """Those that do not follow from another one that is seen as well."""
+    return [f for f in consequences if not any(_follows(f, other) for other in consequences)]
+
+
+def _follows(effect: Finding, cause: Finding) -> bool:
+    leads = effect.id in cause.signature.leads_to and cause.id not in effect.signature.leads_to
+    return leads and not cause.signature.outcome_only and not begins_surely_before(effect, cause)
 
 
 def _vagueness(finding: Finding) -> tuple[bool, bool, bool, bool, float]:

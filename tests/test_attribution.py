@@ -405,6 +405,16 @@ def test_a_folder_whose_name_is_no_host_names_none(tmp_path: Path) -> None:
     assert (cause, host) == ("disk-full", None)
 
 
+def test_of_two_consequences_the_one_that_leads_to_the_other_is_told(tmp_path: Path) -> None:
+    """A rank with a wrong port is refused; the one that listens waits for it in vain, and prints more about that."""
+    refused = "2026-11-30T05:01:00 [rank2] ConnectionRefusedError: [Errno 111] Connection refused: ('10.77.0.11', 29999)\n"
+    waited = "2026-11-30T05:02:00 [rank0] torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 2/3 clients joined.\n"
+    files = {"job.txt": FAILED, "logs/rank.7.2.n3.log": refused, "logs/rank.7.0.n1.log": waited}
+    diagnosis = diagnosed(tmp_path, files)
+    assert (answer(diagnosis)[0], answer(diagnosis)[3]) == ("connection-refused", "not-established")
+    assert "rendezvous-timeout" in {alternative.cause for alternative in diagnosis.alternatives}
+
+
 @pytest.mark.parametrize(
     ("reason", "state", "expected"),
     [
