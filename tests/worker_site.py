@@ -77,8 +77,9 @@ class Site:
     def enqueue(self, job: int, ended: float, **more: object) -> Path:
         fields = {"version": 1, "job_id": job, **more, "ended": int(ended)}
         path = self.queue / f"{job}-{int(ended)}-{os.getpid()}.job"
-        path.write_text("".join(f"{key}={value}\n" for key, value in fields.items()))
-        return path
+        unfinished = path.with_name(f".{path.stem}")
+        unfinished.write_text("".join(f"{key}={value}\n" for key, value in fields.items()))
+        return unfinished.replace(path)
 
     def configure(self, **worker: Any) -> None:
         settings = {

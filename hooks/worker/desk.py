@@ -61,6 +61,7 @@ class Desk:
     untold: set[str] = field(default_factory=set)
     told_at: dict[str, float] = field(default_factory=dict)
     kinds_waiting: set[str] = field(default_factory=set)
+    room_found: float = float("-inf")
     is_index_stale: bool = False
     has_new_mail: bool = False
     tries: dict[str, int] = field(default_factory=dict)

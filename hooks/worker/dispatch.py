@@ -13,10 +13,11 @@ from hooks.worker.final_state import Failed
 from hooks.worker.folding import Join, can_take, decide, kind_of, same_failure
 from hooks.worker.incident import Incident, Task, with_sample, with_tasks
 from hooks.worker.log import say
-from hooks.worker.report_files import bundle_of, put_in_place, report_of, stem_of
+from hooks.worker.report_files import announce, bundle_of, conclude, put_in_place, report_of, stem_of
 from hooks.worker.state_folder import why_no_room
 
 _TRIES = 3
+_ROOM_LASTS_S = 5.0
 _DIAGNOSIS_S = 300.0
 """Beside the time for collecting: a job of a thousand hosts takes 14 s."""
 _SURE_ENOUGH = ("established", "likely")
@@ -25,7 +26,7 @@ _SURE_ENOUGH = ("established", "likely")
 def dispatch(desk: Desk) -> None:
     """Starts as many children as may run at once, and folds what needs none. Raises OSError where the disk takes nothing."""
     desk.kinds_waiting = set()
-    if not desk.failed or desk.storage.is_waiting(time.monotonic()):
+    if not desk.failed or desk.storage.is_waiting(time.monotonic()) or (_has_place(desk) and not _has_room(desk)):
         return
     for kind, runs in _by_kind(desk).items():
         if kind:
@@ -34,6 +35,24 @@ def dispatch(desk: Desk) -> None:
         else:
             for failed in runs:
                 _collect(desk, failed, kind)
+
+
+def _has_place(desk: Desk) -> bool:
+    return len(desk.examinations) < desk.config.worker.concurrency
+
+
+def _has_room(desk: Desk) -> bool:
+    """Tried by writing, though not in every round."""
+    now = time.monotonic()
+    if now - desk.room_found < _ROOM_LASTS_S:
+        return True
+    if problem := why_no_room(desk.state):
+        trouble(desk.storage, "no-room", problem)
+        return False
+    desk.room_found = now
+    if desk.storage.worked():
+        say("info", "room-again")
+    return True
 
 
 def _by_kind(desk: Desk) -> dict[str, list[Failed]]:
@@ -82,13 +101,8 @@ def _collect(desk: Desk, failed: Failed, kind: str) -> None:
     """In a child, if one may be started now."""
     key, config = failed.run.key, desk.config
     back_off = desk.retries.get(key)
-    if len(desk.examinations) >= config.worker.concurrency or (back_off and back_off.is_waiting(time.monotonic())):
+    if not _has_place(desk) or (back_off and back_off.is_waiting(time.monotonic())):
         return
-    if problem := why_no_room(desk.state):
-        trouble(desk.storage, "no-room", problem)
-        return
-    if desk.storage.worked():
-        say("info", "room-again")
     task, folder = task_of(failed), desk.state.work / key
     begun = child.start(
         lambda: examine(failed, task, folder, config, desk.knowledge), folder, config.collect.job_s + _DIAGNOSIS_S
@@ -130,13 +144,15 @@ def _conclude(desk: Desk, one: Examination) -> None:
 
 
 def _report(desk: Desk, one: Examination, found: Result) -> None:
-    """The files under their lasting names, then the incident, then (by the caller) the entry: a worker that is killed in between
-    does it again, and the names are the same."""
+    """The files under their lasting names, then the incident, then (by the caller) the entry: of a worker that is killed in between
+    the next one takes back the files, and does it again."""
     restart = one.failed.run.restart
     stem = stem_of(one.task.name, restart, one.task.ended)
+    announce(desk.state, one.task.key, stem)
     (one.child.folder / BUNDLE).replace(bundle_of(desk.state, stem))
     access = put_in_place(one.child.folder, desk.state, stem, one.failed.job.uid)
     keep(desk, _incident(one, found, "reported", stem, desk.config.mail.enabled))
+    conclude(desk.state, one.task.key)
     desk.is_index_stale = True
     say(
         "info", "reported", job=one.task.name, key=one.task.key, user=one.failed.job.user, state=one.failed.job.state,

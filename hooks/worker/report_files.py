@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from collector.hostlist import fold
 from hooks.run import Knowledge
 from hooks.worker.access import Access, let_owner_read
 from hooks.worker.incident import Task
-from hooks.worker.state_folder import StateFolder
+from hooks.worker.state_folder import StateFolder, write_whole
 from reports.html import render_html
 from reports.json_form import as_json
 from reports.owner import for_owner
@@ -23,6 +23,7 @@ from reports.safe import safe_diagnosis
 from signatures.diagnosis import Diagnosis
 
 SCHEMA = "denpex.incident/1"
+_ANNOUNCED = ".announced"
 _HTML, _JSON = "report.html", "report.json"
 
 
@@ -60,6 +61,29 @@ def put_in_place(folder: Path, state: StateFolder, stem: str, uid: int | None) -
         access = let_owner_read(folder / name, uid)
         (folder / name).replace(state.reports / f"{stem}{suffix}")
     return access
+
+
+def announce(state: StateFolder, key: str, stem: str) -> None:
+    """Before anything is put under its lasting name: whoever comes after a worker that was killed now can take it back.
+
+    It would otherwise stay: a task that was about to have a report of its own may, next time, be counted to another's. Raises OSError.
+    """
+    write_whole(state.incidents / f"{key}{_ANNOUNCED}", stem.encode())
+
+
+def conclude(state: StateFolder, key: str) -> None:
+    """The incident is kept: nothing is to be taken back any more. Raises OSError."""
+    (state.incidents / f"{key}{_ANNOUNCED}").unlink(missing_ok=True)
+
+
+def take_back_unfinished(state: StateFolder, stems: Collection[str]) -> None:
+    """Removes what was announced and not kept; `stems` are those of the incidents that are known. Raises OSError."""
+    for path in state.incidents.glob(f"*{_ANNOUNCED}"):
+        stem = path.read_text("utf-8")
+        if stem not in stems:
+            for left in (state.reports / f"{stem}.json", report_of(state, stem), bundle_of(state, stem)):
+                left.unlink(missing_ok=True)
+        path.unlink()
 
 
 def names_of(tasks: tuple[Task, ...]) -> str:

@@ -15,6 +15,7 @@ from hooks.worker.dispatch import dispatch, reap
 from hooks.worker.incident import load_all
 from hooks.worker.intake import take_in
 from hooks.worker.log import say
+from hooks.worker.report_files import take_back_unfinished
 from hooks.worker.state_folder import lock, make_folders, remove_leftovers
 from hooks.worker.telling import can_tell_more, is_told, tell
 
@@ -40,6 +41,12 @@ def open_desk(config: Config, knowledge: Knowledge) -> Desk | None:
     known, faulty = load_all(state.incidents)
     for name in faulty:
         say("error", "unreadable-incident", file=state.incidents / name)
+    try:
+        take_back_unfinished(state, {incident.stem for incident in known.incidents.values()})
+    except OSError as error:
+        raise BadInput(
+            f"{error.filename}: {(error.strerror or str(error)).lower()}", "check the disk and the folder's permissions"
+        ) from None
     untold = {incident.key for incident in known.incidents.values() if has_to_be_told(incident)}
     return Desk(config, knowledge, state, folder, kept, known, untold=untold)
 
