@@ -36,6 +36,19 @@ def test_an_exception_is_told_with_its_traceback(tmp_path: Path) -> None:
     assert why.startswith("Traceback") and why.strip().endswith("KeyError: 'odd'") and not later
 
 
+def test_where_no_process_can_be_had_the_next_try_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on processes (TasksMax) that was reached once must not keep the job's name taken."""
+
+    def refuse() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as at_the_limit:
+        at_the_limit.setattr(os, "fork", refuse)
+        with pytest.raises(BlockingIOError):
+            run(lambda: None, tmp_path)
+    assert run(lambda: None, tmp_path) == ("", False)
+
+
 def test_what_is_nobodys_fault_is_for_later(tmp_path: Path) -> None:
     assert run(lambda: raise_(TryLater("Slurm does not answer")), tmp_path) == ("Slurm does not answer", True)
 

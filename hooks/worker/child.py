@@ -53,7 +53,11 @@ def start(work: Callable[[], None], folder: Path, seconds: float, memory_bytes: 
     parent = os.getpid()
     sys.stderr.flush()
     sys.stdout.flush()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        folder.rmdir()  # no process may be had just now: the next try must find the name free
+        raise
     if pid == 0:
         _be_child(work, folder, parent, memory_bytes)
     return Child(pid, time.monotonic() + seconds, folder)
