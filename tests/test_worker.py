@@ -233,6 +233,19 @@ def test_a_job_in_completing_does_not_block_the_others(site: Any, work: Any, cap
     assert [one["job"] for one in lines(said, "reported")] == ["13", "12"]
 
 
+def test_an_entry_that_somebody_removes_is_not_waited_for(site: Any) -> None:
+    site.configure(settle_s=3600)
+    site.end(12, "COMPLETING", seen_by="scontrol")
+    with subprocess.Popen(site.command("worker", "--once"), env=site.environment(), stderr=subprocess.PIPE, text=True) as worker:
+        assert worker.stderr
+        try:
+            assert "event=waiting job=12" in worker.stderr.readline()
+            next(site.queue.glob("*.job")).unlink()
+            assert worker.wait(30) == 0
+        finally:
+            worker.kill()
+
+
 def test_what_is_no_entry_is_put_aside_and_the_others_go_on(site: Any, work: Any, capfd: Any) -> None:
     site.end(13, log=NO_SPACE)
     (site.queue / "1-1-1.job").write_bytes(b"\x00" * 100)

@@ -37,6 +37,9 @@ def _names(desk: Desk) -> list[str]:
         trouble(desk.queue_trouble, "queue-unreadable", f"{desk.config.worker.queue}: {error.strerror}")
         return []
     desk.queue_trouble.worked()
+    # What somebody else has removed, or `prune`, is waited for no longer.
+    for gone in desk.unsettled.keys() - set(names):
+        del desk.unsettled[gone]
     return names
 
 
