@@ -22,8 +22,9 @@ import pytest
 
 from hooks.config import MailSettings, config_from
 from hooks.mailing.deliver import Delivery, deliver_due
+from hooks.mailing.digest import _read, fold_held
 from hooks.mailing.letter import Letter
-from hooks.mailing.outbox import open_outbox
+from hooks.mailing.outbox import PLACES, open_outbox
 from hooks.mailing.post import post
 from signatures.load import Library
 
@@ -402,6 +403,25 @@ def test_more_than_the_hour_allows_come_as_one(samples: ModuleType, library: Lib
     assert digest["Subject"] == "[denpex] 3 more failures of your jobs: one mail for all"
     text = digest.get_body(("plain",)).get_content()
     assert text.count("The disk /scratch of c03 was full") == 3
+
+
+def test_a_flood_of_held_mails_is_looked_through_once(
+    samples: ModuleType, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work must not grow with the square of their number: 600 of them took longer than a round may."""
+    chosen = settings(1, per_user_per_hour=1)
+    for n in range(40):
+        post(letter(samples, f"{n}.0"), library, chosen, tmp_path, NOW)
+    read: list[Path] = []
+
+    def seen(path: Path) -> dict[str, Any]:
+        read.append(path)
+        return _read(path)
+
+    monkeypatch.setattr("hooks.mailing.digest._read", seen)
+    fold_held(open_outbox(tmp_path), chosen, NOW + MINUTE)
+    assert len(in_place(tmp_path, "held")) == 39
+    assert 0 < len(read) <= 39 * (1 + len(PLACES))
 
 
 def test_a_digest_is_written_once_whenever_we_are_killed(

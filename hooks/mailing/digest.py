@@ -28,7 +28,8 @@ def fold_held(root: Path, settings: MailSettings, now: float) -> None:
         envelope = _read(root / "held" / name / ENVELOPE)
         groups[envelope.get("who", ""), envelope.get("to", "")].append(name)
     for (who, to), names in groups.items():
-        left = [name for name in names if name not in _clear_folded(root, names)]
+        folded = _clear_folded(root, names)
+        left = [name for name in names if name not in folded]
         if left and to and limits.may_send(root, who, settings.per_user_per_hour, now):
             _fold(root, who, to, left, settings, now)
 
