@@ -29,7 +29,7 @@ _JOB = re.compile(
 """The number of a task of an array (`900_4`) is another one than its job id, which alone is known of the own job: it tells nothing."""
 _PID = re.compile(
     r"\bpid[=: ]+'?([0-9]+)|\bprocess[ =:]+([0-9]+) \(|\btask \S+:([0-9]+) blocked|\b\S+\[([0-9]+)\]:? (?:segfault|traps?|general|bad)"
-    r"|\b(?:CPU: [0-9]+ )?PID: ([0-9]+)",
+    r"|\b(?:CPU: [0-9]+ )?PID: ([0-9]+)|\[[^\[\]\s]+:([0-9]+)\]$|\b\S+ \(([0-9]+)\)(?: used greatest stack depth|: drop_caches)",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"\buser(?:name)?=\(?([a-z_][\w.-]*)|\b(?:for|of|by) user ([a-z_][\w.-]*)|\bAccepted \w+ for ([a-z_][\w.-]*)")
@@ -37,6 +37,8 @@ _PS_FILE = re.compile(r"(?:^|/)(?:ps|d-state)[^/]*$")
 _PS_ROW = re.compile(r"\s*(?P<pid>[0-9]+)\s+[0-9]+\s+(?P<user>\S+)\s+[DRSTtWXxZIPKN][<NLsl+EVX]*\s")
 """As the probe asks for it: PID, PPID, user (a number), state. (`ps aux` begins with the user instead.)"""
 _PS_AUX_ROW = re.compile(r"\s*(?P<user>[a-z_][\w.+-]*|[0-9]+)\s+(?P<pid>[0-9]+)\s+[0-9.]+\s+[0-9.]+\s")
+_OOM_ROW = re.compile(r"\[\s*(?P<pid>[0-9]+)\]\s+(?P<user>[0-9]+)\s+(?P=pid)\s+[0-9]+\s+[0-9]+\s")
+"""Of the table that the kernel prints before it kills (mm/oom_kill.c, dump_tasks): pid, uid, tgid, sizes, name."""
 _HUNG = "process in d state"
 
 
@@ -124,8 +126,8 @@ def _is_about_the_node(event: Event) -> bool:
 
 
 def _in_words(line: str, event: Event) -> str:
-    """A row of ps says by its columns what a log says in words."""
-    match = (_PS_ROW.match(line) or _PS_AUX_ROW.match(line)) if _PS_FILE.search(event.source) else None
+    """A row of ps, or of the kernel's table of processes, says by its columns what a log says in words."""
+    match = (_PS_ROW.match(line) or _PS_AUX_ROW.match(line)) if _PS_FILE.search(event.source) else _OOM_ROW.search(line)
     if match is None:
         return line
     return f"{'uid' if match['user'].isdecimal() else 'user'}={match['user']} pid={match['pid']} {line}"

@@ -25,6 +25,8 @@ OTHERS = [
     "[2026-11-30T06:50:05.222] [4712.batch] error: *** JOB 4712 ON c03 CANCELLED ***",
     "pam_unix(sshd:session): session opened for user bob by (uid=0)",
     "sshd[811]: Accepted publickey for bob from 10.0.0.1 port 51234 ssh2",
+    "[  107.900000] [    814]  2002   814   421440   244968  2408448        0             0 gaussian",
+    "Nov 30 06:50:05 c03 kernel: [814]  2002   814   421440   244968     522        0             0 gaussian",
 ]
 MINE = [
     "[  107.950000] Out of memory: Killed process 815 (python) total-vm:1685652kB, anon-rss:979872kB, UID:1000 pgtables:2408kB oom_score_adj:0",
@@ -33,6 +35,7 @@ MINE = [
     "[2026-11-30T06:50:05.222] launch task StepId=4711.0 request from UID:1000 GID:1000 HOST:10.77.0.11 PORT:38720",
     "pam_unix(sshd:session): session opened for user eve by (uid=0)",
     "[2026-11-30T06:50:05.222] [4711.extern] done with job",
+    "[  107.900000] [    815]  1000   815   421440   244968  2408448        0             0 python",
 ]
 THE_MACHINES = [
     "[81234.000000] nfs: server nfs01 not responding, still trying",
@@ -45,6 +48,8 @@ THE_MACHINES = [
     "/dev/nvme0n1p3 960302096 960302096 0 100% /scratch",
     "sched: _slurm_rpc_requeue: JobId=900_4(4711) requeued",
     "process crond (uid 0) exited",
+    "[  107.900000] [    701]     0   701     3042      512    61440        0         -1000 sshd",
+    "[  107.900000] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name",
     "Reserved 4711 bytes, process 2 of 3, pid of none",
 ]
 
@@ -109,8 +114,15 @@ def test_the_same_number_on_another_host_is_another_process(samples: ModuleType)
     assert "task python:814" in str(for_owner(replace(found, context=(seen,))).evidence)
 
 
-def test_where_others_used_the_node_a_process_of_unknown_owner_is_withheld(samples: ModuleType) -> None:
-    line = "a.out[900]: segfault at 0 ip 0000 sp 0000 error 4 in libc.so.6"
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a.out[900]: segfault at 0 ip 0000 sp 0000 error 4 in libc.so.6",
+        "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [a.out:900]",
+        "a.out (900) used greatest stack depth: 10688 bytes left",
+    ],
+)
+def test_where_others_used_the_node_a_process_of_unknown_owner_is_withheld(samples: ModuleType, line: str) -> None:
     found = with_line(samples, line)
     assert for_owner(found) == found
     hosts = tuple(replace(host, shared=host.host == "c03") for host in found.hosts)
