@@ -26,7 +26,8 @@ _SURE_ENOUGH = ("established", "likely")
 def dispatch(desk: Desk) -> None:
     """Starts as many children as may run at once, and folds what needs none. Raises OSError where the disk takes nothing."""
     desk.kinds_waiting = set()
-    if not desk.failed or desk.storage.is_waiting(time.monotonic()) or (_has_place(desk) and not _has_room(desk)):
+    now = time.monotonic()
+    if not desk.failed or desk.slurm.is_waiting(now) or desk.storage.is_waiting(now) or (_has_place(desk) and not _has_room(desk)):
         return
     for kind, runs in _by_kind(desk).items():
         if kind:
@@ -125,6 +126,8 @@ def _conclude(desk: Desk, one: Examination) -> None:
     if why:
         _failed_attempt(desk, one, why)
         return
+    if desk.slurm.worked():
+        say("info", "slurm-answers-again")
     found = result_in(one.child.folder)
     outcome = "reported" if not one.failed.is_doubtful or found.verdict in _SURE_ENOUGH else "nothing-in-its-logs"
     open_incidents = [i for i in desk.known.of_kind(one.kind) if can_take(i, one.task.ended, desk.config.worker.fold_s)]
@@ -171,7 +174,8 @@ def _incident(one: Examination, found: Result, outcome: str, stem: str, is_maili
 def _failed_attempt(desk: Desk, one: Examination, why: str) -> None:
     """Not the job's fault where Slurm or the disk fails; else it is kept aside after the third time."""
     if child.is_for_later(one.child):
-        trouble(desk.slurm, "slurm-silent", why)
+        if not desk.slurm.is_waiting(time.monotonic()):  # several at once are one silence
+            trouble(desk.slurm, "slurm-silent", why)
         return
     if problem := why_no_room(desk.state):
         trouble(desk.storage, "no-room", problem)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from contextlib import suppress
+from typing import NoReturn
 
 from collector.errors import BadInput
 from hooks.config import Config
@@ -20,6 +23,7 @@ from hooks.worker.state_folder import lock, make_folders, remove_leftovers
 from hooks.worker.telling import can_tell_more, is_told, tell
 
 _ROUND_S = 1.0
+_TERMINATED = 143
 _BUSY_ROUND_S = 0.2
 
 
@@ -66,9 +70,11 @@ def work_once(desk: Desk) -> bool:
 def watch(desk: Desk, idle_s: float | None) -> None:
     """For good, or until there was nothing to do for `idle_s` seconds."""
     busy = time.monotonic()
+    is_over = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: _end(is_over))
     say("info", "watching", queue=desk.config.worker.queue, state=desk.state.path, incidents=len(desk.known.incidents))
     try:
-        while True:
+        while not is_over.is_set():
             work_round(desk, is_last=False)
             now = time.monotonic()
             if not (_is_drained(desk) and is_told(desk)):
@@ -77,8 +83,15 @@ def watch(desk: Desk, idle_s: float | None) -> None:
                 say("info", "idle", seconds=f"{idle_s:g}")
                 return
             time.sleep(_BUSY_ROUND_S if desk.children() else _ROUND_S)
+        raise SystemExit(_TERMINATED)
     finally:
         close_desk(desk)
+
+
+def _end(is_over: threading.Event) -> NoReturn:
+    """At once, wherever it is; but what is raised while Python forks is lost (os.register_at_fork), so the next round looks, too."""
+    is_over.set()
+    raise SystemExit(_TERMINATED)
 
 
 def work_round(desk: Desk, is_last: bool) -> bool:
