@@ -49,6 +49,10 @@ def check_folder(path: Path) -> None:
         raise BadInput(f"{path}: cannot be written: no folder there that can be written", "give another file with --html")
     if path.is_dir():
         raise BadInput(f"{path}: is a folder", "give a file with --html")
+    # The report replaces what is there: as root, that would be the end of /dev/null.
+    folder = path.parent.resolve()
+    if (path.exists() and not path.is_file()) or folder == Path("/dev") or folder.parts[1:2] == ("proc",):
+        raise BadInput(f"{path}: is a device, or among devices; a report is a file", "to write none, give --no-html")
 
 
 def write_private(path: Path, text: str) -> None:

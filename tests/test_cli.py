@@ -75,6 +75,8 @@ def test_explain_prints_the_steps(tmp_path: Path) -> None:
         (["good.log", "--html", ""], 2, "argument 3 (after --html) is empty"),
         (["good.log", "--html="], 2, "--html is empty"),
         (["good.log", "--html", "site"], 2, "site: is a folder"),
+        (["good.log", "--html", "/dev/null"], 2, "/dev/null: is a device"),
+        (["good.log", "--html", "/dev/fd/1"], 2, "/dev/fd/1: is a device"),
         (["good.log", "--signatures", " "], 2, "argument 3 (after --signatures) is empty"),
         (["4711", "--bundle="], 2, "--bundle is empty"),
         (["4711", "--hosts", ""], 2, "argument 3 (after --hosts) is empty"),
@@ -145,11 +147,13 @@ def test_a_full_disk_for_the_output_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_report_that_cannot_be_written_does_not_cost_the_verdict(tmp_path: Path) -> None:
-    (tmp_path / "taken" / "x").mkdir(parents=True)
-    result = run(str(CASE), "--html", "taken", cwd=tmp_path)
+    command = f"ulimit -f 8; exec {sys.executable} -m hooks.cli {CASE} --html report.html"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    result = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert result.returncode == 2
     assert b"began it" in result.stdout
-    assert b"taken: cannot be written" in result.stderr
+    assert b"report.html: cannot be written: file too large" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_being_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
