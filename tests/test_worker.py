@@ -15,7 +15,8 @@ import pytest
 from hooks.config import load_config
 from hooks.run import Knowledge, load_knowledge
 from hooks.worker import dispatch, slurm_answers
-from hooks.worker.rounds import open_desk, work_once
+from hooks.worker.child import TryLater
+from hooks.worker.rounds import open_desk, work_once, work_round
 
 NO_SPACE = "OSError: [Errno 28] No space left on device: '/scratch/x'\n"
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.15 GiB\n"
@@ -205,6 +206,31 @@ def test_while_slurm_is_silent_everything_stays_and_one_line_says_so(site: Any, 
     (site.root / "slurmdbd-down").unlink()
     assert work()
     assert len(site.reports()) == 1
+
+
+def test_slurm_is_not_asked_without_end_when_it_falls_silent_during_the_collection(
+    site: Any, work: Any, knowledge: Knowledge, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object) -> None:
+        with (site.root / "tries").open("a") as tries:
+            tries.write("x")
+        raise TryLater("Slurm does not answer")
+
+    site.end(12, log=NO_SPACE)
+    desk = open_desk(load_config(site.root / "config.yaml"), knowledge)
+    assert desk is not None
+    with monkeypatch.context() as patched:
+        patched.setattr("hooks.worker.dispatch.examine", silent)
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            work_round(desk, is_last=False)
+            time.sleep(0.02)
+    assert (site.root / "tries").read_text() == "x"
+    assert not work_once(desk)
+    time.sleep(max(one.until - time.monotonic() for one in (desk.slurm, *desk.retries.values())))
+    assert work()
+    assert len(site.reports()) == 1
+    assert len(lines(capfd.readouterr().err, "slurm-silent")) == 1
 
 
 def test_without_the_database_the_controller_tells(site: Any, work: Any) -> None:

@@ -26,8 +26,7 @@ _SURE_ENOUGH = ("established", "likely")
 def dispatch(desk: Desk) -> None:
     """Starts as many children as may run at once, and folds what needs none. Raises OSError where the disk takes nothing."""
     desk.kinds_waiting = set()
-    now = time.monotonic()
-    if not desk.failed or desk.slurm.is_waiting(now) or desk.storage.is_waiting(now) or (_has_place(desk) and not _has_room(desk)):
+    if not desk.failed or desk.storage.is_waiting(time.monotonic()) or (_has_place(desk) and not _has_room(desk)):
         return
     for kind, runs in _by_kind(desk).items():
         if kind:
@@ -174,6 +173,7 @@ def _incident(one: Examination, found: Result, outcome: str, stem: str, is_maili
 def _failed_attempt(desk: Desk, one: Examination, why: str) -> None:
     """Not the job's fault where Slurm or the disk fails; else it is kept aside after the third time."""
     if child.is_for_later(one.child):
+        desk.retries.setdefault(one.task.key, BackOff()).failed(time.monotonic(), why)
         if not desk.slurm.is_waiting(time.monotonic()):  # several at once are one silence
             trouble(desk.slurm, "slurm-silent", why)
         return
