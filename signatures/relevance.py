@@ -40,6 +40,7 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
             or _before_it_was_ours(event, seen, library)
             or _no_process_of_ours(event, seen, library)
             or _elsewhere(event, seen, failed.get(event.signature, ()))
+            or _nobody_was_reached(event, seen)
             or _taken_back(event, seen.recoveries)
             or _overcome(event, seen)
         )
@@ -145,6 +146,14 @@ def _elsewhere(event: Event, seen: Observations, failed: Collection[str]) -> str
     if any(place is None or place.mount in (mount, "/") for place in places):
         return ""
     return f"what failed does not lie on {mount}"
+
+
+def _nobody_was_reached(event: Event, seen: Observations) -> str:
+    """That no host at all answers says more about the way there, or about the collector, than about any of them."""
+    if not event.measured or "node_state" not in event.details or len(seen.hosts) < 2:
+        return ""
+    silent = {fact.host for fact in seen.survey.facts if fact.fact.name == "host-unreachable"}
+    return "no host of the job could be reached: the collector itself may be cut off" if silent >= set(seen.hosts) else ""
 
 
 def _taken_back(event: Event, recoveries: Iterable[RecoveryEvent]) -> str:

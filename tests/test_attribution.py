@@ -438,6 +438,15 @@ def test_silence_towards_the_collector_alone_names_no_host_of_which_slurm_hears(
     assert (cause, host, verdict) == expected
 
 
+def test_a_collector_that_reaches_nobody_suspects_nobody(tmp_path: Path) -> None:
+    silent = "ssh at 1796037225.339: connect to host {} port 22: Connection timed out\n"
+    files = {"job.txt": FAILED, **{f"hosts/{host}/unreachable.txt": silent.format(host) for host in ("n1", "n2", "n3")}}
+    diagnosis = diagnosed(tmp_path, files)
+    assert answer(diagnosis) == ("nonzero-exit", None, None, "not-established")
+    assert any("the collector itself may be cut off" in alternative.why_not for alternative in diagnosis.alternatives)
+    assert any("n[1-3]" in missing.fact for missing in diagnosis.missing)
+
+
 def test_a_silent_host_that_others_lost_is_named_even_if_slurm_has_not_missed_it_yet(tmp_path: Path) -> None:
     files = {
         "job.txt": FAILED,
