@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from hooks.config import config_from
 
 UNITS = ("denpex-worker.service", "denpex-worker.path", "denpex-worker.timer")
 ANALYZE = shutil.which("systemd-analyze")
+SYSTEMD = shutil.which("systemd", path="/lib/systemd:/usr/lib/systemd")
 needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
 
 
@@ -56,6 +58,29 @@ def test_what_the_worker_needs_is_left_to_it(capability: str) -> None:
     assert capability in kept.split()
 
 
-def test_it_does_not_start_again_over_wrong_settings_nor_count_termination_as_failure() -> None:
-    service = text_of("denpex-worker.service")
-    assert "RestartPreventExitStatus=2 4" in service and "SuccessExitStatus=143" in service
+def test_termination_is_no_failure() -> None:
+    assert "SuccessExitStatus=143" in text_of("denpex-worker.service")
+
+
+IN_A_SYSTEMD_OF_ITS_OWN = """
+mount -t tmpfs none /run && mkdir -p /run/systemd/system /run/mine && chmod 700 /run/mine
+export XDG_RUNTIME_DIR=/run/mine XDG_CONFIG_HOME={root}
+exec timeout -s KILL 8 {systemd} --user --unit=denpex-worker.path --log-target=console
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or SYSTEMD is None, reason="needs root, to mount, and systemd")
+def test_wrong_settings_do_not_start_it_without_end(tmp_path: Path) -> None:
+    """The path unit starts the service whenever it is not running and a job is queued; real systemd, and a worker that ends with 2."""
+    units = tmp_path / "systemd" / "user"
+    units.mkdir(parents=True)
+    (tmp_path / "1-1-1.job").touch()
+    (tmp_path / "worker").write_text(f"#!/bin/sh\ndate >>{tmp_path}/starts\nexit 2\n")
+    (tmp_path / "worker").chmod(0o755)
+    kept = re.findall(r"^(?:\[.*\]|Type=.*|Restart.*=.*|SuccessExitStatus=.*|StartLimit.*=.*)$", text_of("denpex-worker.service"), re.M)
+    (units / "denpex-worker.service").write_text("\n".join(kept).replace("[Install]", f"ExecStart={tmp_path}/worker"))
+    (units / "denpex-worker.path").write_text(text_of("denpex-worker.path").replace("/var/spool/denpex-queue", str(tmp_path)))
+    script = IN_A_SYSTEMD_OF_ITS_OWN.format(root=tmp_path, systemd=SYSTEMD)
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (tmp_path / "starts").exists(), done.stderr
+    assert len((tmp_path / "starts").read_text().splitlines()) == 1
