@@ -15,6 +15,7 @@ from hooks.installation.layout import CONTROLLER_FILES, HOOKS, HOOKS_CONF, NODE_
 from hooks.installation.plan import Plan, quoted
 from hooks.installation.site import Site, site_at
 from hooks.installation.slurm_conf_edit import BACKUP_SUFFIX, edit, undo
+from hooks.installation.units import DISABLE, ENABLE, unit_files, unit_problems, units_there
 
 app = typer.Typer(help="The hooks that Slurm runs at the end of each job.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -39,7 +40,7 @@ def install(
     on: On = "both",
     config: Configuration = None,
 ) -> None:
-    """Put the hooks, their settings and their folders in place, and say what slurm.conf must say. May be run again at any time.
+    """Put hooks, settings, folders and the worker's systemd units in place; say what slurm.conf must say. May be run again at any time.
 
     /etc/denpex is the same on every machine: copy it to the nodes, or give --root for their image. No Python is needed there.
     """
@@ -54,6 +55,9 @@ def install(
     make_folder(site.layout.real(HOOKS_CONF).parent)
     put(site.layout.real(HOOKS_CONF), conf_text(site.config, site.slurmd_log), 0o644)
     typer.echo(f"{site.layout.real(HOOKS_CONF)}")
+    for path, text in _units(site).items():
+        put(site.layout.real(path), text, 0o644)
+        typer.echo(f"{site.layout.real(path)}")
     for made in make_folders(site):
         typer.echo(made)
     if edit_slurm_conf and site.conf is not None:
@@ -92,7 +96,9 @@ def uninstall(
             return
         site = site_at(root, to, slurm_conf, "both", config)
     _refuse_while_named(site)
-    for path in _files_of_ours(site):
+    if (units := units_there(site.layout)) and not site.layout.is_image:
+        typer.echo(f"The worker, if it runs, ends with: {DISABLE}")
+    for path in [*_files_of_ours(site), *units]:
         path.unlink()
         typer.echo(f"{path}: removed")
     folder = site.layout.real(site.layout.hooks)
@@ -114,6 +120,12 @@ def _say_what_is_left(site: Site, was_edited: bool) -> None:
             typer.echo(f"\n{plan.key}={plan.value} runs it already, as {plan.drop_in}.")
     if missing or was_edited:
         typer.echo("\nOn each node its Epilog must be there before slurm.conf names it. Then: scontrol reconfigure")
+    if _units(site):
+        typer.echo(f"\nOn the controller, to start the worker: {ENABLE}")
+
+
+def _units(site: Site) -> dict[Path, str]:
+    return unit_files(site.config, site.layout) if site.is_controller else {}
 
 
 def _problems(site: Site) -> list[Problem]:
@@ -121,6 +133,7 @@ def _problems(site: Site) -> list[Problem]:
     found += conf_problems(site.config, site.slurmd_log, site.layout, site.trusted)
     found += folder_problems(site.config, site.layout.uid_of(site.slurm_user), site.layout, site.trusted, site.is_controller)
     found += slurm_problems(site.plans, site.conf, site.layout)
+    found += unit_problems(_units(site), site.layout, site.trusted)
     return list(dict.fromkeys(found))
 
 

@@ -504,3 +504,64 @@ def test_a_path_with_a_line_end_cannot_be_told_to_a_shell() -> None:
 
 def test_every_hook_is_in_the_package() -> None:
     assert sorted(packaged()) == NAMES
+
+
+UNITS = ["denpex-worker.path", "denpex-worker.service", "denpex-worker.timer"]
+
+
+def with_systemd(image: Image) -> Path:
+    folder = image.root / "etc/systemd/system"
+    folder.mkdir(parents=True)
+    for path in (folder.parent, folder):
+        path.chmod(0o755)
+    return folder
+
+
+def test_the_workers_units_are_put_where_systemd_is_with_the_sites_own_places(image: Image, tmp_path: Path) -> None:
+    folder = with_systemd(image)
+    settings = tmp_path / "site.yaml"
+    settings.write_text("worker: {queue: /srv/queue, state: /srv/denpex}\n", encoding="utf-8")
+    told = image.do("install", "--config", str(settings))
+    assert sorted(path.name for path in folder.iterdir()) == UNITS
+    assert "systemctl enable --now denpex-worker.path denpex-worker.timer" in told
+    assert "PathExistsGlob=/srv/queue/*.job" in (folder / UNITS[0]).read_text()
+    service = (folder / UNITS[1]).read_text()
+    assert "ReadWritePaths=-/srv/queue -/srv/denpex\n" in service
+    assert f"[Service]\nEnvironment=DENPEX_CONFIG={settings}\n" in service
+    assert "ExecStart=/opt/denpex-collect/bin/denpex-collect worker --watch" in service
+    assert "denpex-worker.path: is not enabled" in image.problems("--config", str(settings))
+
+
+def test_a_unit_that_was_changed_or_is_gone_is_a_problem(image: Image) -> None:
+    folder = with_systemd(image)
+    image.do("install")
+    (folder / UNITS[1]).write_text("[Service]\nExecStart=/bin/true\n")
+    (folder / UNITS[2]).unlink()
+    told = image.problems()
+    assert f"{folder / UNITS[1]}: does not say what the settings say" in told
+    assert f"{folder / UNITS[2]}: no such file" in told
+
+
+def test_units_that_are_enabled_are_no_problem_and_are_taken_away_again(image: Image) -> None:
+    folder = with_systemd(image)
+    image.do("install")
+    for target, unit in (("multi-user.target.wants", UNITS[0]), ("timers.target.wants", UNITS[2])):
+        (folder / target).mkdir(mode=0o755)
+        (folder / target / unit).symlink_to(f"/etc/systemd/system/{unit}")
+    assert "denpex-worker" not in image.run("check").output
+    image.do("uninstall")
+    assert [path for path in folder.rglob("*") if not path.is_dir()] == []
+
+
+def test_a_node_and_a_machine_without_systemd_get_no_units(image: Image) -> None:
+    assert "denpex-worker" not in image.do("install")
+    folder = with_systemd(image)
+    image.do("install", "--on", "node")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_place_that_no_unit_can_name_is_refused(image: Image, tmp_path: Path) -> None:
+    with_systemd(image)
+    settings = tmp_path / "site.yaml"
+    settings.write_text("worker: {state: '/srv/den pex'}\n", encoding="utf-8")
+    assert "/srv/den pex: cannot be named in a systemd unit" in image.refuse("install", "--config", str(settings)).what
