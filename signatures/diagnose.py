@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from collector.at_failure import FOLDER as AT_FAILURE
 from collector.bundle import Bundle
+from collector.clock import HostClock
 from collector.facts.processes import is_same_user
 from collector.manifest import HostReport
 from signatures.actions import actions_for
@@ -224,16 +226,25 @@ def _status(host: str, seen: Observations, findings: Sequence[str]) -> HostStatu
     told = _report_of(host, seen)
     sources = dict(told.sources) if told is not None else dict(sorted(seen.survey.coverage.get(host, {}).items()))
     reason = (told.reason,) if told is not None and told.reason else ()
+    saved = (_saved(told, clock),) if told is not None and told.saved else ()
     return HostStatus(
         host=host,
         status=told.status if told is not None else _seen_status(sources, clock.measured),
         seconds=told.seconds if told is not None else None,
         offset=clock.offset if clock.measured else None,
-        findings=tuple(dict.fromkeys([*reason, *findings])),
+        findings=tuple(dict.fromkeys([*reason, *saved, *findings])),
         sources=sources,
         log_lines=seen.log_lines.get(host, 0),
         shared=any(not is_same_user(user, seen.job.user, seen.job.uid) for user in seen.survey.users.get(host, ())),
     )
+
+
+def _saved(told: HostReport, clock: HostClock) -> str:
+    """That the host saved evidence itself when the job ended, and when: by the collector's clock, as far as the host's is known."""
+    if told.saved_at is None:
+        return "evidence that it saved itself when the job ended"
+    at = datetime.fromtimestamp(told.saved_at - (clock.offset.middle if clock.measured else 0.0), UTC)
+    return f"evidence that it saved itself at {at:%H:%M:%S} UTC, when the job ended"
 
 
 def _report_of(host: str, seen: Observations) -> HostReport | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from collector.bundle import open_bundle
+from collector.manifest import HostReport, Manifest, manifest_text
 from collector.survey import Survey, survey
 from signatures.diagnose import diagnose
 from signatures.diagnosis import Diagnosis
@@ -104,6 +106,16 @@ def test_a_host_that_died_after_it_had_saved_its_evidence_is_no_suspect(case: Pa
     written(case, c02__at_failure__dmesg="[    1.000000] Linux version 6.1\n")
     assert facts(case, "c02", "host-unreachable") == []
     assert not [missing for missing in diagnosed(case).missing if "could not be reached" in missing.fact]
+
+
+def test_the_table_of_hosts_says_when_a_host_saved_its_own_evidence(case: Path) -> None:
+    report = HostReport("c03", "ok", saved="c03:/var/spool/denpex/1-1796021850.probe", saved_at=1796021850.0)
+    (case / "manifest.json").write_text(manifest_text(Manifest("1", 1796021900.0, 1796021905.0, hosts=(report,))), encoding="utf-8")
+    with surveyed(case) as found:
+        offset = found.clocks.of("c03").offset.middle
+    shown = next(host.findings for host in diagnosed(case).hosts if host.host == "c03")
+    at = datetime.fromtimestamp(1796021850.0 - offset, UTC)
+    assert shown[0] == f"evidence that it saved itself at {at:%H:%M:%S} UTC, when the job ended"
 
 
 EARLY = "[   10.000000] one\n[   11.000000] two\n"
