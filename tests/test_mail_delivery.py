@@ -506,6 +506,20 @@ def test_killed_while_sending_sends_again(samples: ModuleType, library: Library,
                 deliver_due(tmp_path, chosen, NOW)
         assert in_place(tmp_path, "sending") == ["4711.0.owner.0"]
         assert post(letter(samples), library, chosen, tmp_path, NOW) == "already"
+        post(letter(samples, "4712.0"), library, chosen, tmp_path, NOW + 1)
+        found = deliver_due(tmp_path, chosen, NOW + 1)
+        assert [(one.name, one.outcome) for one in found] == [("4712.0.owner.0", "sent")], "the others need not wait for it"
+        assert outcomes(deliver_due(tmp_path, chosen, NOW + MINUTE)) == ["sent"]
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_a_clock_that_is_set_back_stops_no_mail(samples: ModuleType, library: Library, tmp_path: Path, down: bool) -> None:
+    """Posted, and perhaps tried in vain, by a clock that was a year ahead."""
+    chosen = settings(servers.free_port())
+    post(letter(samples), library, chosen, tmp_path, NOW + 365 * DAY)
+    if down:
+        assert outcomes(deliver_due(tmp_path, chosen, NOW + 365 * DAY)) == ["later"]
+    with servers.running(servers.Relay(port=chosen.smtp_port)):
         assert outcomes(deliver_due(tmp_path, chosen, NOW)) == ["sent"]
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hooks.run import Knowledge, load_knowledge
 from hooks.worker import dispatch, slurm_answers
 from hooks.worker.child import TryLater
 from hooks.worker.rounds import open_desk, work_once, work_round
+from hooks.worker.telling import tell
 
 NO_SPACE = "OSError: [Errno 28] No space left on device: '/scratch/x'\n"
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.15 GiB\n"
@@ -163,6 +165,24 @@ def test_the_mail_of_an_array_is_one_and_names_all_tasks(site: Any, work: Any) -
     assert len(json.loads(mails[0].read_text())["jobs"]) == 10
     assert work()
     assert len(list((site.state / "outbox").glob("*/*/envelope.json"))) == 1
+
+
+def test_a_relay_is_waited_for_as_long_as_the_mail_waits(site: Any, knowledge: Knowledge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that is ended while the relay looks through the mail has sent it and cannot say so: it would be sent again and again."""
+    given: dict[str, float] = {}
+
+    def begin(work: object, folder: Path, seconds: float) -> None:
+        given[folder.name] = seconds
+
+    monkeypatch.setattr("hooks.worker.child.start", begin)
+    settings = load_config(site.root / "config.yaml")
+    desk = open_desk(replace(settings, mail=replace(settings.mail, enabled=True)), knowledge)
+    assert desk is not None
+    tell(desk, is_last=False)
+    os.close(desk.queue)
+    os.close(desk.state_lock)
+    waits = 2 * 8 * settings.mail.smtp_timeout_s + 600
+    assert given["chore-deliver"] > waits
 
 
 def test_where_no_ssh_is_allowed_only_what_the_nodes_left_is_read(site: Any, work: Any) -> None:

@@ -27,7 +27,7 @@ from hooks.mailing.outbox import (
     prune_outbox,
     sweep,
 )
-from hooks.mailing.transport import Outcome, send
+from hooks.mailing.transport import Outcome, longest_send_s, send
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 60.0, 4 * 3600.0
 _LONGEST_PAUSE_S = 900.0
@@ -52,6 +52,7 @@ class _Mail:
     sender: str
     to: str
     posted: float
+    due: float
     message: bytes
 
 
@@ -71,6 +72,11 @@ def deliver_due(state: Path, settings: MailSettings, now: float) -> tuple[Delive
         return (Delivery("", "", "failed", f"{state / 'outbox'}: {error.strerror or error}"),)
 
 
+def longest_round_s(settings: MailSettings) -> float:
+    """How many seconds `deliver_due` may take at the most. Ended before that, it has sent a mail and cannot say so: it is sent again."""
+    return 2 * _ROUND_S + longest_send_s(settings)
+
+
 def _round(root: Path, settings: MailSettings, now: float) -> Iterator[Delivery]:
     with locked(root):
         sweep(root)
@@ -79,16 +85,15 @@ def _round(root: Path, settings: MailSettings, now: float) -> Iterator[Delivery]
         with suppress(OSError):
             prune_outbox(root, now)
             fold_held(root, settings, now)
-    if _paused_until(root) > now:
+    if now < _paused_until(root) <= now + _LONGEST_PAUSE_S:
         return
     until = time.monotonic() + _ROUND_S
-    due = [name for name in names_in(root, "queue") if due_at(root, "queue", name) <= now]
-    for name in sorted(due, key=lambda name: due_at(root, "queue", name))[:_MOST_PER_ROUND]:
+    for name in _due(root, now)[:_MOST_PER_ROUND]:
         mail = _read(root, name)
         if mail is None:
             yield _bury(root, name, "queue", "", "its folder is damaged")
             continue
-        outcome = _try(root, mail, settings)
+        outcome = _try(root, mail, settings, now)
         yield _settle(root, mail, outcome, settings, now)
         if outcome.fate == "relay":
             _pause(root, now, outcome.said)
@@ -99,23 +104,40 @@ def _round(root: Path, settings: MailSettings, now: float) -> Iterator[Delivery]
             return
 
 
+def _due(root: Path, now: float) -> list[str]:
+    """Those whose time has come, the longest due first. A time that nobody here sets is from before the clock was set back."""
+    times = {name: due_at(root, "queue", name) for name in names_in(root, "queue")}
+    return sorted((name for name, due in times.items() if not now < due <= now + _LONGEST_WAIT_S), key=lambda name: times[name])
+
+
 def _read(root: Path, name: str) -> _Mail | None:
     folder = root / "queue" / name
     try:
         envelope = json.loads((folder / ENVELOPE).read_bytes())
-        return _Mail(name, envelope["sender"], envelope["to"], float(envelope["posted"]), (folder / MESSAGE).read_bytes())
+        return _Mail(
+            name,
+            envelope["sender"],
+            envelope["to"],
+            float(envelope["posted"]),
+            due_at(root, "queue", name),
+            (folder / MESSAGE).read_bytes(),
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _try(root: Path, mail: _Mail, settings: MailSettings) -> Outcome:
-    """It is moved first: where that fails, what became of it could not be kept either, and it would be sent for ever."""
+def _try(root: Path, mail: _Mail, settings: MailSettings, now: float) -> Outcome:
+    """It is moved first: where that fails, what became of it could not be kept either, and it would be sent for ever. Its next time is
+    set before: one that ends whoever sends it must neither come again at once nor keep the others waiting."""
     with locked(root):
+        postpone(root, "queue", mail.name, _next_try(mail, now))
         move(root, mail.name, "queue", "sending")
     return send(mail.message, mail.sender, mail.to, settings)
 
 
 def _settle(root: Path, mail: _Mail, outcome: Outcome, settings: MailSettings, now: float) -> Delivery:
+    if outcome.fate != "later":
+        postpone(root, "sending", mail.name, mail.due)
     if outcome.fate == "sent":
         with locked(root):
             move(root, mail.name, "sending", "sent")
@@ -128,9 +150,12 @@ def _settle(root: Path, mail: _Mail, outcome: Outcome, settings: MailSettings, n
     with locked(root):
         if outcome.fate == "later":
             note(root, "sending", mail.name, "said.txt", outcome.said + "\n")
-            postpone(root, "sending", mail.name, now + min(max(now - mail.posted, _FIRST_WAIT_S), _LONGEST_WAIT_S))
         move(root, mail.name, "sending", "queue")
     return Delivery(mail.name, mail.to, "later", outcome.said)
+
+
+def _next_try(mail: _Mail, now: float) -> float:
+    return now + min(max(now - mail.posted, _FIRST_WAIT_S), _LONGEST_WAIT_S)
 
 
 def _bury(root: Path, name: str, place: Literal["queue", "sending"], to: str, reason: str) -> Delivery:

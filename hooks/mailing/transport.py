@@ -44,6 +44,12 @@ def send(message: bytes, sender: str, to: str, settings: MailSettings) -> Outcom
     return _by_smtp(message, sender, to, settings)
 
 
+def longest_send_s(settings: MailSettings) -> float:
+    """How many seconds `send` may take at the most."""
+    largest = 1.4 * settings.attach_mb * 1_000_000 + 2_000_000  # in base64, beside the texts
+    return (2 * _STEPS + 1) * settings.smtp_timeout_s + largest / _BYTES_PER_S + _LAST_REPLY_S
+
+
 def _by_smtp(message: bytes, sender: str, to: str, settings: MailSettings) -> Outcome:
     """What goes wrong until the session is open is the relay's, not the mail's."""
     try:

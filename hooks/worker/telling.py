@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hooks.incident_index import write_index
-from hooks.mailing.deliver import deliver_due
+from hooks.mailing.deliver import deliver_due, longest_round_s
 from hooks.retention import prune
 from hooks.worker import child
 from hooks.worker.back_off import BackOff
@@ -130,7 +130,8 @@ def _begin(desk: Desk, name: str, every_s: float, work: Callable[[], None]) -> b
     now = time.monotonic()
     if name in desk.chores or now - desk.chore_began.get(name, -every_s) < every_s:
         return False
-    desk.chores[name] = child.start(work, desk.state.work / f"chore-{name}", _CHORE_S)
+    seconds = longest_round_s(desk.config.mail) if name == "deliver" else _CHORE_S
+    desk.chores[name] = child.start(work, desk.state.work / f"chore-{name}", seconds)
     desk.chore_began[name] = now
     return True
 
