@@ -329,16 +329,47 @@ share() {
 # Says `ok`, or what went wrong. It may hang.
 copy() {
     folder=$shared/$SLURM_JOB_ID
-    new=$folder/.$node-$epoch.${saved##*.}
+    new=$node-$epoch.${saved##*.}
+    set -C
     if ! [ -d "$shared" ]; then
         echo 'is not there'
     elif [ -h "$folder" ] || { ! [ -d "$folder" ] && ! mkdir "$folder" && ! [ -d "$folder" ]; }; then
         echo 'cannot be written'
-    elif set -C && cat "$saved" >"$new" && mv "$new" "$folder/$node-$epoch.${saved##*.}"; then
+    elif ! cd -P "$folder" || [ "${PWD##*/}" != "$SLURM_JOB_ID" ] || ! printf '' >".$new"; then
+        echo 'cannot be written'
+    elif ! is_nobody_elses ".$new"; then
+        rm -f ".$new"
+        echo 'can be changed by others'
+    elif cat "$saved" >>".$new" && mv ".$new" "$new"; then
         echo ok
     else
         echo 'cannot be written'
     fi
+}
+
+# Whether only we can change what lies in the current folder, or put another in its place: whoever has made it could have us move a file
+# anywhere. The server may take root for somebody else, so that who we are is seen from a file that we have just made.
+is_nobody_elses() { # FILE
+    # Names of ours: they hold nothing odd.
+    # shellcheck disable=SC2012
+    {
+        ls -ldn "$1"
+        ls -ldn .
+        ls -ldn ..
+    } | {
+        read -r _ _ us _
+        read -r mode _ owner _
+        case $owner:$mode in
+            "$us":?????w* | "$us":????????w*) exit 1 ;;
+            "$us":d*) ;;
+            *) exit 1 ;;
+        esac
+        read -r mode _
+        case $mode in
+            ?????????[tT]*) ;;
+            ?????w* | ????????w*) exit 1 ;;
+        esac
+    }
 }
 
 # --- deadlines ---------------------------------------------------------------------------------------------------------------------

@@ -559,3 +559,29 @@ def test_a_hook_that_is_cut_off_does_nothing(tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_text(text[:end])
         subprocess.run(["dash", str(tmp_path / name), "exit-code"], env={"SLURM_JOB_ID": "7", **FAILED}, capture_output=True, timeout=20)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+def test_a_folder_that_a_user_has_made_for_the_job_is_not_written_in(node: Node) -> None:
+    """Whoever owns it could put a link in the place of the file, and have root move a file of theirs anywhere."""
+    shared = node.folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "7").mkdir()
+    os.chown(shared / "7", 65534, 65534)
+    node.configure(spool_shared=shared)
+    node.end(FAILED)
+    node.saved()
+    eventually(lambda: not processes_of(node) and node.is_at_rest())
+    assert not list((shared / "7").iterdir())
+
+
+def test_a_shared_folder_in_which_all_may_rename_is_not_used(dash_node: Node) -> None:
+    shared = dash_node.folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    dash_node.configure(spool_shared=shared)
+    dash_node.end(FAILED)
+    dash_node.saved()
+    eventually(lambda: not processes_of(dash_node) and dash_node.is_at_rest())
+    assert not list(shared.rglob("*.probe"))
