@@ -23,10 +23,11 @@ def unmet(findings: Sequence[Finding], job: JobFacts, graph: BlameGraph) -> list
 
 
 def _is_early(finding: Finding, job: JobFacts) -> bool:
-    """A measured fact is of after the job, and takes the finding there."""
-    if finding.host is None or job.start is None or any(event.measured for event in finding.events):
+    """A measured fact is of after the job, and takes the finding there; not one that only supports, as counters since the mount."""
+    telling = [event for event in finding.events if not (event.measured and event.strength == "supporting")]
+    if finding.host is None or job.start is None or any(event.measured for event in telling):
         return False
-    return all(event.at is not None and event.at.latest < job.start for event in finding.events)
+    return bool(telling) and all(event.at is not None and event.at.latest < job.start for event in telling)
 
 
 def _is_trouble_of_its_host(finding: Finding) -> bool:

@@ -30,6 +30,8 @@ from signatures.vocabulary import Vocabulary
 
 _EVIDENCE_SHOWN = 40
 _COLLATERAL_SHOWN = 400
+_ORDINARY = frozenset(["nfs-mounts-all-hard"])
+"""Facts that are nothing wrong; they only say what other evidence means."""
 _UNMET = "it was there before the job started, and nothing shows that the job met it"
 
 
@@ -208,7 +210,7 @@ def _measured(event: Event) -> str:
 def _host_table(seen: Observations) -> tuple[HostStatus, ...]:
     findings: dict[str, list[str]] = defaultdict(list)
     for fact in seen.survey.facts:
-        if fact.host:
+        if fact.host and fact.fact.name not in _ORDINARY:
             findings[fact.host].append(_told(fact.fact.name, fact.fact.details))
     return tuple(_status(host, seen, findings[host]) for host in (seen.job.hosts or seen.hosts))
 

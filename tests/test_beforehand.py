@@ -75,3 +75,33 @@ def test_trouble_from_before_the_job_counts_where_the_others_miss_that_host(tmp_
     lost = LOST_N3.format(rank=0) + LOST_N3.format(rank=1)
     files = {"job.txt": FAILED, "hosts/n3/clock.txt": clock(), "hosts/n3/dmesg.txt": STALL_BEFORE, "logs/slurm-7.out": lost}
     assert answer(diagnosed(tmp_path, files))[0] == "nfs-server-stall"
+
+
+GAVE_UP = "[ 3790.000000] nfs: server nfs01 not responding, timed out\n"
+COUNTERS = """device nfs01:/ckpt mounted on /ckpt with fstype nfs4 statvers=1.1
+\tper-op statistics
+\t        WRITE: 10 11 41 6621468 1700 250964 507 251472 1
+"""
+
+
+def test_counters_since_the_mount_do_not_bring_old_trouble_into_the_job(tmp_path: Path) -> None:
+    """The soft mount gave up before the job started. That requests were sent twice is counted since the mount was made."""
+    files = {
+        "job.txt": FAILED,
+        "hosts/n3/clock.txt": clock(),
+        "hosts/n3/dmesg.txt": GAVE_UP,
+        "hosts/n3/mountstats.txt": COUNTERS,
+        "logs/slurm-7.out": OWN_ERROR + ENDS,
+    }
+    assert answer(diagnosed(tmp_path, files)) == ("python-exception", "n2", 1, "established")
+
+
+def test_a_hard_mount_does_not_time_out_whatever_its_lease_renewal_says(tmp_path: Path) -> None:
+    """NFSv4 renews its lease with requests that give up, on hard mounts too (Linux fs/nfs/nfs4state.c)."""
+    in_the_job = "[ 4400.000000] nfs: server nfs01 not responding, timed out\n"
+    mounts = "nfs01:/ckpt /ckpt nfs4 rw,vers=4.2,{kind},timeo=30,retrans=1 0 0\n"
+    files = {"job.txt": FAILED, "hosts/n3/clock.txt": clock(), "hosts/n3/dmesg.txt": in_the_job, "logs/slurm-7.out": ENDS}
+    soft = diagnosed(tmp_path / "soft", {**files, "hosts/n3/mounts.txt": mounts.format(kind="soft")})
+    hard = diagnosed(tmp_path / "hard", {**files, "hosts/n3/mounts.txt": mounts.format(kind="hard")})
+    assert answer(soft)[0] == "nfs-soft-timeout"
+    assert answer(hard)[0] != "nfs-soft-timeout"

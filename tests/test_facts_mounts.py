@@ -112,6 +112,22 @@ def test_a_later_mount_on_the_same_place_hides_the_earlier_one() -> None:
     assert found is not None and found.fstype == "nfs"
 
 
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (("rw,hard,timeo=600",), 1),
+        (("rw,vers=4.2,hard", "ro,hard"), 1),
+        (("rw,hard", "rw,soft,timeo=50"), 0),
+        (("rw,softerr",), 0),
+        ((), 0),
+    ],
+)
+def test_whether_no_nfs_mount_gives_up(options: tuple[str, ...], count: int) -> None:
+    text = "".join(f"nfs01:/e{number} /e{number} nfs4 {text} 0 0\n" for number, text in enumerate(options))
+    facts = [fact for fact in mount_facts(f"/dev/sda1 / ext4 rw 0 0\n{text}") if fact.name == "nfs-mounts-all-hard"]
+    assert [fact.details for fact in facts] == [{"mounts": str(len(options))}] * count
+
+
 def test_what_has_turned_read_only() -> None:
     facts = mount_facts(READ_ONLY)
     assert [(fact.name, fact.line, fact.details) for fact in facts] == [
@@ -120,7 +136,7 @@ def test_what_has_turned_read_only() -> None:
     ]
     assert facts[0].text == READ_ONLY.split("\n")[1]
     assert [fact.details["mount"] for fact in mount_facts(MOUNTINFO)] == ["/"]
-    assert mount_facts(PROC_MOUNTS) == []
+    assert [fact.name for fact in mount_facts(PROC_MOUNTS) if fact.name == "mount-read-only"] == []
 
 
 def test_ext4_says_emergency_ro_from_linux_6_15_on() -> None:

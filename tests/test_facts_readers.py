@@ -123,6 +123,7 @@ _DETAILS = {
     "mount-hung": {"mount", "server", "fstype"},
     "mount-error": {"mount", "error", "fstype"},
     "mount-read-only": {"mount", "device", "fstype"},
+    "nfs-mounts-all-hard": {"mounts"},
     "nfs-retransmissions": {"mount", "server", "operation"},
     "process-in-d-state": {"command", "pid", "wait", "filesystem"},
     "host-unreachable": {"reason"},

@@ -145,10 +145,14 @@ _KEPT_READ_ONLY = re.compile(r"(?:/usr|/boot|/efi|/sysroot|/snap|/media|/cdrom)(
 
 
 def mount_facts(text: str) -> list[Measured]:
-    """A local disk's filesystem that is read-only now: ext4, for one, turns so after an error."""
+    """A local disk's filesystem that is read-only now: ext4, for one, turns so after an error; and that no NFS mount is soft."""
     mounts = read_mounts(text)
     lines = dict(numbered_lines(text))
-    return [Measured("mount-read-only", mount.line, lines[mount.line], _where(mount)) for mount in _turned_read_only(mounts)]
+    found = [Measured("mount-read-only", mount.line, lines[mount.line], _where(mount)) for mount in _turned_read_only(mounts)]
+    nfs = [mount for mount in mounts if mount.fstype in ("nfs", "nfs4")]
+    if nfs and all("hard" in mount.options for mount in nfs):
+        found.append(Measured("nfs-mounts-all-hard", nfs[0].line, lines[nfs[0].line], {"mounts": str(len(nfs))}))
+    return found
 
 
 def _where(mount: Mount) -> dict[str, str]:
