@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -60,6 +61,44 @@ def test_a_failed_job_becomes_a_report_and_a_good_one_nothing(site: Any, work: A
     assert report in (site.state / "reports" / "index.html").read_text()
     [told] = lines(capfd.readouterr().err, "reported")
     assert (told["job"], told["key"], told["cause"], told["state"]) == ("12", "12.0", "disk-full", "FAILED")
+
+
+def test_a_directory_server_that_hangs_does_not_hang_the_worker(site: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose group it is, is asked by the child."""
+
+    def getpwuid(uid: int) -> None:
+        (site.root / "asker").write_text(str(os.getpid()))
+        raise KeyError(uid)
+
+    monkeypatch.setattr("hooks.worker.access.pwd", SimpleNamespace(getpwuid=getpwuid))
+    monkeypatch.setattr("hooks.worker.access.os.geteuid", lambda: 0)
+    monkeypatch.setattr("hooks.worker.access.os.setxattr", lambda *_: None)
+    site.end(12, log=NO_SPACE)
+    assert work()
+    assert len(site.reports()) == 1
+    assert (site.root / "asker").read_text() != str(os.getpid())
+
+
+def test_what_is_known_is_on_the_disk_before_the_entry_leaves_the_queue(site: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two may lie on different disks: after a power cut the entry must not be gone and the incident not yet there."""
+    done: list[str] = []
+    fsync, unlink = os.fsync, os.unlink
+
+    def noted_fsync(descriptor: int) -> None:
+        done.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        fsync(descriptor)
+
+    def noted_unlink(path: Any, **more: Any) -> None:
+        done.append(f"gone {path}")
+        unlink(path, **more)
+
+    site.end(12, log=NO_SPACE)
+    [entry] = site.queued()
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "unlink", noted_unlink)
+    assert work()
+    before = done[: done.index(f"gone {entry}")]
+    assert str(site.state / "incidents") in before
 
 
 def test_one_question_serves_all_jobs_that_ended_well(site: Any, work: Any) -> None:

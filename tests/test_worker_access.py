@@ -33,7 +33,7 @@ def report(tmp_path: Path) -> Iterator[Path]:
 def accounts(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, list[str]], None]:
     """`accounts(USER, GROUP, MEMBERS)`: what the site's directory says of ALICE and her primary group."""
 
-    def say(user: str, group: str, members: list[str]) -> None:
+    def say(user: str, group: str, members: list[str], others: tuple[tuple[int, int], ...] = ((BOB, BOB),)) -> None:
         gid = ALICE if user == group else USERS
 
         def getpwuid(uid: int) -> object:
@@ -41,7 +41,8 @@ def accounts(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, list[str]],
                 raise KeyError(uid)
             return SimpleNamespace(pw_name=user, pw_gid=gid)
 
-        monkeypatch.setattr(access, "pwd", SimpleNamespace(getpwuid=getpwuid))
+        all_accounts = [SimpleNamespace(pw_uid=uid, pw_gid=group_of) for uid, group_of in ((ALICE, gid), *others)]
+        monkeypatch.setattr(access, "pwd", SimpleNamespace(getpwuid=getpwuid, getpwall=lambda: all_accounts))
         monkeypatch.setattr(access, "grp", SimpleNamespace(getgrgid=lambda _: SimpleNamespace(gr_name=group, gr_mem=members)))
 
     return say
@@ -70,6 +71,12 @@ def test_a_group_of_several_may_not_but_the_owner_may(report: Path, accounts: Ca
     assert report.stat().st_uid == report.stat().st_gid == 0
     writing = ["setpriv", f"--reuid={ALICE}", f"--regid={USERS}", "--clear-groups", "sh", "-c", f"echo x >{report}"]
     assert subprocess.run(writing, capture_output=True, check=False).returncode
+
+
+def test_a_group_of_the_owners_name_that_is_anothers_primary_group_may_not(report: Path, accounts: Callable[..., None]) -> None:
+    accounts("alice", "alice", [], ((BOB, ALICE),))
+    assert let_owner_read(report, ALICE) == "acl"
+    assert can_read(report, ALICE, ALICE) and not can_read(report, BOB, ALICE)
 
 
 def test_an_account_that_this_machine_does_not_know(report: Path, accounts: Callable[..., None]) -> None:

@@ -45,7 +45,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "report.html").write_text("<!DOCTYPE html>")
         (folder / "report.json").write_text(json.dumps({"schema": "denpex.incident/1", "incident": incident, "diagnosis": diagnosis}))
         (folder / "bundle.tar.gz").write_bytes(bundle.getvalue())
-        result = {"verdict": "likely", "cause": "disk-full", "host": "n1", "hosts": 1, "answered": 1, "logs": 1}
+        result = {"verdict": "likely", "cause": "disk-full", "host": "n1", "hosts": 1, "answered": 1, "logs": 1, "access": "root"}
         (folder / "result.json").write_text(json.dumps(result))
 
     monkeypatch.setattr(dispatch, "examine", examine)

@@ -42,15 +42,17 @@ def let_owner_read(path: Path, uid: int | None) -> Access:
 
 
 def _own_group(uid: int) -> int | None:
-    """The user's primary group, if it has the user's name and no other member: whose else it is cannot be known where accounts
-    come from a directory that does not list them."""
+    """The user's primary group, if it has the user's name, no other member, and is nobody else's primary group (a project's account
+    may be called as its group); whose else it is cannot be known where accounts come from a directory that does not list them."""
     try:
         user = pwd.getpwuid(uid)
         group = grp.getgrgid(user.pw_gid)
     except KeyError:
         return None
-    is_own = group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
-    return user.pw_gid if is_own else None
+    if group.gr_name != user.pw_name or not set(group.gr_mem) <= {user.pw_name}:
+        return None
+    is_shared = any(other.pw_gid == user.pw_gid and other.pw_uid != uid for other in pwd.getpwall())
+    return None if is_shared else user.pw_gid
 
 
 def _acl_for(uid: int) -> bytes:

@@ -152,14 +152,14 @@ def _report(desk: Desk, one: Examination, found: Result) -> None:
     stem = stem_of(one.task.name, restart, one.task.ended)
     announce(desk.state, one.task.key, stem)
     (one.child.folder / BUNDLE).replace(bundle_of(desk.state, stem))
-    access = put_in_place(one.child.folder, desk.state, stem, one.failed.job.uid)
+    put_in_place(one.child.folder, desk.state, stem)
     keep(desk, _incident(one, found, "reported", stem, desk.config.mail.enabled))
     conclude(desk.state, one.task.key)
     desk.is_index_stale = True
     say(
         "info", "reported", job=one.task.name, key=one.task.key, user=one.failed.job.user, state=one.failed.job.state,
         verdict=found.verdict, cause=found.cause or None, host=found.host or None, answered=f"{found.answered}/{found.hosts}",
-        seconds=round(time.time() - one.task.ended), access=access, report=report_of(desk.state, stem),
+        seconds=round(time.time() - one.task.ended), access=found.access, report=report_of(desk.state, stem),
     )  # fmt: skip
 
 

@@ -14,11 +14,12 @@ from hooks.collect import CollectOptions, collect_records, node_evidence
 from hooks.config import Config
 from hooks.progress import Quiet
 from hooks.run import Knowledge, diagnose_target
+from hooks.worker.access import Access
 from hooks.worker.child import TryLater
 from hooks.worker.final_state import Failed
 from hooks.worker.incident import Task
 from hooks.worker.report_files import write_report
-from hooks.worker.state_folder import write_json
+from hooks.worker.state_folder import flush, write_json
 
 BUNDLE = "bundle.tar.gz"
 _RESULT = "result.json"
@@ -27,7 +28,7 @@ _RESULT = "result.json"
 @dataclass(frozen=True, slots=True)
 class Result:
     """`cause` is empty where there is none to name; `hosts` counts those that were to be asked, `answered` those that told something,
-    `logs` the logs that could be read."""
+    `logs` the logs that could be read; `access` says by which means the owner may read the report."""
 
     verdict: str
     cause: str
@@ -35,6 +36,7 @@ class Result:
     hosts: int
     answered: int
     logs: int
+    access: Access
 
 
 def examine(failed: Failed, task: Task, folder: Path, config: Config, knowledge: Knowledge) -> None:
@@ -43,13 +45,13 @@ def examine(failed: Failed, task: Task, folder: Path, config: Config, knowledge:
     saved = node_evidence(config.spool, config.worker.collect_over_ssh)
     collected = collect_records(slurm, CollectOptions(quiet=True), config.collect, Quiet(), saved)
     diagnosis = diagnose_target(str(collected.path), knowledge)
-    write_report(folder, diagnosis, knowledge, config.redact, failed.run.key, (task,))
-    pack(collected.path, folder / BUNDLE)
+    access = write_report(folder, diagnosis, knowledge, config.redact, failed.run.key, (task,), failed.job.uid)
+    flush(pack(collected.path, folder / BUNDLE))
     began = diagnosis.initiating
     result = Result(
         diagnosis.verdict, diagnosis.cause.id if diagnosis.cause else "", (began and (began.host or began.external)) or "",
         len(collected.manifest.hosts), sum(host.status in ("ok", "partial") for host in collected.manifest.hosts),
-        sum(bool(log.file) for log in collected.manifest.logs),
+        sum(bool(log.file) for log in collected.manifest.logs), access,
     )  # fmt: skip
     collected.discard()
     write_json(folder / _RESULT, asdict(result))

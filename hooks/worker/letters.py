@@ -26,8 +26,8 @@ def write_and_post(incident: Incident, folder: Path, state: StateFolder, config:
     if bundle.exists():
         diagnosis = diagnose_target(str(bundle), knowledge)
         if len(incident.tasks) > 1:
-            write_report(folder, diagnosis, knowledge, config.redact, incident.key, incident.tasks)
-            put_in_place(folder, state, incident.stem, incident.uid)
+            write_report(folder, diagnosis, knowledge, config.redact, incident.key, incident.tasks, incident.uid)
+            put_in_place(folder, state, incident.stem)
         mail = incident.mail or _post(incident, diagnosis, state, config, knowledge)
     if mail == "not-kept":
         raise TryLater(f"{state.path / 'outbox'}: the mail could not be written")

@@ -42,9 +42,11 @@ def report_of(state: StateFolder, stem: str) -> Path:
 
 
 def write_report(
-    folder: Path, diagnosis: Diagnosis, knowledge: Knowledge, redact: Sequence[str], key: str, tasks: tuple[Task, ...]
-) -> None:
-    """`report.html` and `report.json` in `folder`, readable by nobody else yet. Raises OSError.
+    folder: Path, diagnosis: Diagnosis, knowledge: Knowledge, redact: Sequence[str], key: str, tasks: tuple[Task, ...], uid: int | None
+) -> Access:
+    """`report.html` and `report.json` in `folder`, with the rights of the owner `uid`. Raises OSError.
+
+    For a child: who else is in the owner's group is asked of a directory server, which may not answer.
 
     They are the owner's copy, without what is said of other users' processes: the bundle, from which `denpex-collect BUNDLE` makes the
     whole report, is root's. `redact` are the site's own patterns of secrets.
@@ -52,15 +54,14 @@ def write_report(
     told = _with_tasks(for_owner(diagnosis), tasks)
     _write(folder / _HTML, render_html(told, knowledge.library, redact))
     _write(folder / _JSON, json.dumps(_record(told, redact, key, tasks), indent=1, ensure_ascii=False) + "\n")
+    let_owner_read(folder / _JSON, uid)
+    return let_owner_read(folder / _HTML, uid)
 
 
-def put_in_place(folder: Path, state: StateFolder, stem: str, uid: int | None) -> Access:
-    """Moves both into `reports/`, with the owner's rights; the JSON last, so that whatever an index names is there. Raises OSError."""
-    access: Access = "root"
+def put_in_place(folder: Path, state: StateFolder, stem: str) -> None:
+    """Moves both into `reports/`; the JSON last, so that whatever an index names is there. Raises OSError."""
     for name, suffix in ((_HTML, ".html"), (_JSON, ".json")):
-        access = let_owner_read(folder / name, uid)
         (folder / name).replace(state.reports / f"{stem}{suffix}")
-    return access
 
 
 def announce(state: StateFolder, key: str, stem: str) -> None:
