@@ -20,12 +20,16 @@ from hooks.progress import progress_for
 
 @dataclass(frozen=True, slots=True)
 class CollectOptions:
-    """What is wanted this once. `hosts` is a host list; `bundle` is the archive to write: without it the folder is temporary."""
+    """What is wanted this once. `hosts` is a host list; `bundle` is the archive to write: without it the folder is temporary.
+
+    `folder` is where the evidence is gathered, new; None: wherever there is room.
+    """
 
     cluster: str | None = None
     hosts: str | None = None
     bundle: Path | None = None
     quiet: bool = False
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def collect_job(job_id_text: str, options: CollectOptions, settings: CollectSett
 def collect_records(slurm: SlurmRecords, options: CollectOptions, settings: CollectSettings, progress: Progress,
                     saved: NodeEvidence = NodeEvidence()) -> Collected:  # fmt: skip
     """The same for a job of which Slurm was asked already."""
-    gathered = gather(slurm, _hosts(slurm, options), _gather_options(settings, saved), progress)
+    gathered = gather(slurm, _hosts(slurm, options), _gather_options(settings, saved, options.folder), progress)
     if options.bundle is None:
         return Collected(gathered.folder, gathered.manifest, is_temporary=True)
     pack(gathered.folder, options.bundle)
@@ -100,10 +104,10 @@ def _hosts(slurm: SlurmRecords, options: CollectOptions) -> tuple[str, ...]:
     return chosen
 
 
-def _gather_options(settings: CollectSettings, saved: NodeEvidence) -> Options:
+def _gather_options(settings: CollectSettings, saved: NodeEvidence, folder: Path | None) -> Options:
     return Options(
         probe=probe_text(), ssh_config=settings.ssh_config, user=settings.ssh_user, sudo=settings.sudo, concurrency=settings.concurrency,
-        connect_s=settings.connect_s, host_s=settings.host_s, job_s=settings.job_s, globs=settings.log_globs,
+        connect_s=settings.connect_s, host_s=settings.host_s, job_s=settings.job_s, globs=settings.log_globs, folder=folder,
         spool=saved.spool, shared=saved.shared, over_ssh=saved.over_ssh,
     )  # fmt: skip
 

@@ -409,6 +409,22 @@ def small_disk(site: Any) -> Iterator[Path]:
     subprocess.run(["umount", str(site.state)], check=True)
 
 
+def test_what_a_killed_child_had_collected_is_gone(site: Any, work: Any, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the disk is small: what lay in /var/tmp or /dev/shm would stay there."""
+
+    def hang(path: str, knowledge: object) -> None:
+        (site.root / "where").write_text(path)
+        time.sleep(60)
+
+    monkeypatch.setattr("hooks.worker.examine.diagnose_target", hang)
+    monkeypatch.setattr("hooks.worker.dispatch._DIAGNOSIS_S", -5.0)
+    monkeypatch.setattr("hooks.worker.dispatch._TRIES", 1)
+    site.end(12, log=NO_SPACE)
+    work()
+    where = Path((site.root / "where").read_text())
+    assert where.is_relative_to(site.state) and not where.exists()
+
+
 def test_a_full_disk_loses_nothing(site: Any, work: Any, capfd: Any, small_disk: Path) -> None:
     site.end(12, log=NO_SPACE)
     ballast = small_disk / "ballast"

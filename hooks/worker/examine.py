@@ -43,7 +43,8 @@ def examine(failed: Failed, task: Task, folder: Path, config: Config, knowledge:
     """Runs in a child. Raises whatever goes wrong: the worker tries again."""
     slurm = _ask(failed)
     saved = node_evidence(config.spool, config.worker.collect_over_ssh)
-    collected = collect_records(slurm, CollectOptions(quiet=True), config.collect, Quiet(), saved)
+    # In the child's own folder, which is removed also where the child is killed.
+    collected = collect_records(slurm, CollectOptions(quiet=True, folder=folder / "evidence"), config.collect, Quiet(), saved)
     diagnosis = diagnose_target(str(collected.path), knowledge)
     access = write_report(folder, diagnosis, knowledge, config.redact, failed.run.key, (task,), failed.job.uid)
     flush(pack(collected.path, folder / BUNDLE))
