@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -412,12 +413,11 @@ def small_disk(site: Any) -> Iterator[Path]:
 def test_what_a_killed_child_had_collected_is_gone(site: Any, work: Any, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the disk is small: what lay in /var/tmp or /dev/shm would stay there."""
 
-    def hang(path: str, knowledge: object) -> None:
+    def be_killed(path: str, knowledge: object) -> None:
         (site.root / "where").write_text(path)
-        time.sleep(60)
+        os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr("hooks.worker.examine.diagnose_target", hang)
-    monkeypatch.setattr("hooks.worker.dispatch._DIAGNOSIS_S", -5.0)
+    monkeypatch.setattr("hooks.worker.examine.diagnose_target", be_killed)
     monkeypatch.setattr("hooks.worker.dispatch._TRIES", 1)
     site.end(12, log=NO_SPACE)
     work()
