@@ -68,11 +68,13 @@ def test_a_job_that_still_runs_is_told_as_far_as_it_has_come(cluster: Cluster, d
     wait_for_file(cluster, "n2", "/scratch/shard-1.pt")
     diagnosis = diagnose(job)
     assert diagnosis["job"]["state"] == "RUNNING"
-    # Nothing failed; a filesystem that is slow to answer on a busy node may at most look suspicious.
+    # Nothing failed; a node that is slow to answer because it is busy may at most look suspicious.
     assert diagnosis["verdict"] != "established"
+    assert diagnosis["initiating"] is None
     collected = files_of(job)
     assert "process group of 3 ranks is ready" in collected[f"logs/slurm-{job}.out"]
-    assert {f"hosts/{name}/ps.txt" for name in cluster.node_names} <= set(collected)
+    # What comes last, ps and df, a busy node may not come to.
+    assert {f"hosts/{name}/dmesg.txt" for name in cluster.node_names} <= set(collected)
     assert "the job is still running: this is what there is now" in json.loads(collected["manifest.json"])["notes"]
     done = collect(cluster, job)
     assert "the job is still running: this is what there is now" in done.stderr
