@@ -386,6 +386,29 @@ def test_a_job_that_breaks_the_analysis_is_kept_aside_after_three_tries(
     assert len(attempts) == 3 and all("RecursionError: the log is a maze" in line and "Traceback" in line for line in attempts)
 
 
+@pytest.mark.parametrize("left", [None, b"", b"[1]", b'{"verdict": "likely"}'])
+def test_a_child_that_left_no_whole_result_costs_its_job_and_not_the_worker(
+    site: Any, work: Any, capfd: Any, monkeypatch: pytest.MonkeyPatch, left: bytes | None
+) -> None:
+    examine = dispatch.examine
+
+    def cut_short(failed: Any, task: Any, folder: Path, *others: Any) -> None:
+        examine(failed, task, folder, *others)
+        if failed.run.asked_as == "12":
+            (folder / "result.json").unlink()
+            if left is not None:
+                (folder / "result.json").write_bytes(left)
+
+    monkeypatch.setattr(dispatch, "examine", cut_short)
+    monkeypatch.setattr(dispatch, "_TRIES", 1)
+    site.end(12, log=NO_SPACE)
+    site.end(13, log=NO_SPACE)
+    assert work()
+    assert [site.record(name)["incident"]["jobs"] for name in site.reports()] == [["13"]]
+    assert [path.name[:3] for path in (site.queue / "bad").iterdir()] == ["12-"]
+    assert "its result cannot be read" in capfd.readouterr().err
+
+
 def test_a_job_that_takes_for_ever_is_ended(site: Any, work: Any, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "examine", lambda *_: time.sleep(600))
     monkeypatch.setattr(dispatch, "_TRIES", 1)

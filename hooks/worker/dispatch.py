@@ -127,7 +127,11 @@ def _conclude(desk: Desk, one: Examination) -> None:
         return
     if desk.slurm.worked():
         say("info", "slurm-answers-again")
-    found = result_in(one.child.folder)
+    try:
+        found = result_in(one.child.folder)
+    except (ValueError, TypeError, FileNotFoundError) as error:
+        _failed_attempt(desk, one, f"its result cannot be read: {error}")
+        return
     outcome = "reported" if not one.failed.is_doubtful or found.verdict in _SURE_ENOUGH else "nothing-in-its-logs"
     open_incidents = [i for i in desk.known.of_kind(one.kind) if can_take(i, one.task.ended, desk.config.worker.fold_s)]
     same = same_failure(one.task, open_incidents, found.cause, outcome, has_evidence=bool(found.answered or found.logs))

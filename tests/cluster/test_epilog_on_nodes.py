@@ -135,8 +135,7 @@ def test_without_ssh_the_nodes_leave_their_evidence_in_a_shared_folder(cluster: 
     cluster.fill("n2", "/scratch")
     job = cluster.submit(SAVES_A_CHECKPOINT, options="--output=/tmp/job-%j.out")
     assert cluster.wait(job, 90) == "FAILED"
-    here = OUTSIDE / "export/evidence"
-    wait_for(lambda: len(list((here / str(job)).glob("*.probe"))) == 3)
+    wait_for(lambda: cluster.run("n1", f"ls /ckpt/evidence/{job}").stdout.count(".probe") == 3)
     config = OUTSIDE / "config.yaml"
     config.write_text(f"spool: {{shared: {INSIDE}/export/evidence}}\nworker: {{collect_over_ssh: false}}\n")
     done = cluster.exec(
