@@ -1,4 +1,4 @@
-"""Which reports, bundles and queued jobs are too old or too many? The oldest go first, by the bounds of `retention`."""
+"""Which reports, bundles, queued jobs and shared evidence are too old or too many? The oldest go first, by the bounds of `retention`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,26 @@ def prune(config: Config, now: float, is_dry: bool = False) -> list[Removed]:
     """Removes what is beyond the bounds, or only says what that would be. What cannot be removed is passed over."""
     with ExitStack() as opened:
         found = list(_beyond_bounds(config, now, opened))
-        return [_told(one, why) for one, why in found if is_dry or _remove(one)]
+        removed = [_told(one, why) for one, why in found if is_dry or _remove(one)]
+    # Last, since it alone may lie on a filesystem that hangs.
+    return removed + (list(_prune_shared(config.spool.shared, config.spool.keep_days, now, is_dry)) if config.spool.shared else [])
+
+
+def _prune_shared(shared: Path, days: int, now: float, is_dry: bool) -> Iterator[Removed]:
+    """What the nodes have left in SHARED/JOBID, and job folders in which nothing is left. One at a time: there may be thousands."""
+    with ExitStack() as opened:
+        folder = _open(shared, opened)
+        for name in _names(folder):
+            if folder is None or not name.isdigit():
+                continue
+            with ExitStack() as inner:
+                job = _open(shared / name, inner, within=folder)
+                for one, why in list(_chosen(_files(job, (".probe", ".part")), days, None, now)):
+                    if is_dry or _remove(one):
+                        yield _told(one, why)
+            if not is_dry:
+                with suppress(OSError):
+                    os.rmdir(name, dir_fd=folder.descriptor)
 
 
 def _beyond_bounds(config: Config, now: float, opened: ExitStack) -> Iterator[tuple[Kept, str]]:
@@ -95,12 +114,18 @@ def _reports(folder: Folder | None) -> Iterator[Kept]:
             yield Kept(html.folder, (*(record.names if record else ()), name), html.size + (record.size if record else 0), html.modified)
 
 
-def _files(folder: Folder | None, suffix: str) -> Iterator[Kept]:
+def _files(folder: Folder | None, suffix: str | tuple[str, ...]) -> Iterator[Kept]:
     if folder is None:
         return
-    with os.scandir(folder.descriptor) as entries:
-        names = [entry.name for entry in entries if entry.name.endswith(suffix)]
+    names = [name for name in _names(folder) if name.endswith(suffix)]
     yield from (one for one in (_kept(folder, name) for name in names) if one)
+
+
+def _names(folder: Folder | None) -> list[str]:
+    if folder is None:
+        return []
+    with os.scandir(folder.descriptor) as entries:
+        return sorted(entry.name for entry in entries)
 
 
 def _kept(folder: Folder, name: str) -> Kept | None:

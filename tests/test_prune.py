@@ -56,6 +56,26 @@ def test_what_is_too_old_goes_and_a_report_goes_with_its_record(config: Config) 
     assert {one.why for one in removed} == {"age"}
 
 
+def test_what_nodes_have_left_in_the_shared_folder_goes_with_its_age(config: Config, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    config = replace(config, spool=replace(config.spool, shared=shared, keep_days=7))
+    for name in ("17", "18", "notes"):
+        (shared / name).mkdir(parents=True)
+    put(shared / "17/n1-1.probe", 8)
+    put(shared / "17/n2-1.part", 8)
+    put(shared / "18/n1-2.probe", 8)
+    put(shared / "18/n2-2.probe", 6)
+    put(shared / "18/readme.txt", 8)
+    put(shared / "notes/n1-3.probe", 8)
+    (shared / "19").symlink_to(shared / "notes")
+    assert {path.name for one in prune(config, NOW, is_dry=True) for path in one.paths} == {"n1-1.probe", "n2-1.part", "n1-2.probe"}
+    assert (shared / "17/n1-1.probe").exists()
+    prune(config, NOW)
+    assert sorted(str(path.relative_to(shared)) for path in shared.rglob("*")) == [
+        "18", "18/n2-2.probe", "18/readme.txt", "19", "notes", "notes/n1-3.probe",
+    ]  # fmt: skip
+
+
 def test_beyond_the_size_the_oldest_go_first_and_what_is_fresh_stays(config: Config) -> None:
     for number, days in ((1, 4), (2, 3), (3, 2), (4, 0)):
         put(config.worker.state / "bundles" / f"{number}.tar.gz", days, 900_000)
