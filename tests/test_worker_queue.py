@@ -38,10 +38,16 @@ def test_a_part_of_a_heterogeneous_job_is_asked_for_by_its_leader() -> None:
     assert parse_entry("13-1-1.job", b"version=1\njob_id=13\nhet_job_id=12\n", 0.0).leader_id == 12
 
 
+@pytest.mark.parametrize("content", [b"", b"\0" * 40], ids=["empty", "zeros"])
+def test_a_file_that_a_power_cut_left_without_content_is_known_by_its_name(content: bytes) -> None:
+    entry = parse_entry("17-1796040450-99.job", content, 5.0)
+    assert (entry.job_id, entry.leader_id, entry.ended, entry.restart) == (17, 17, 1796040450.0, 0)
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "version=1"),
+        (b"\n", "no key=value"),
         (b"version=2\njob_id=17\n", "version=1"),
         (b"version=1\n", "not the one in its name"),
         (b"version=1\njob_id=18\n", "not the one in its name"),

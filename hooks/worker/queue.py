@@ -89,7 +89,12 @@ def _read(folder: int, name: str) -> tuple[bytes, float]:
 
 
 def parse_entry(name: str, content: bytes, queued: float) -> Entry:
-    """The numbers of an entry's `key=value` lines; unknown keys are let pass. Raises NotAnEntry."""
+    """The numbers of an entry's `key=value` lines; unknown keys are let pass. Raises NotAnEntry.
+
+    After a power cut a file may have its name and not yet its content (empty, or zeros): the name tells the job and the time.
+    """
+    if not content.strip(b"\0"):
+        content = "version=1\njob_id={}\nended={}\n".format(*name.split("-")).encode()
     values: dict[str, str] = {}
     for line in content.decode("ascii", "replace").splitlines():
         match = _LINE.fullmatch(line)
