@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,15 @@ def _anchors(document: Path) -> set[str]:
 
 def test_the_readme_opens_with_the_two_commands() -> None:
     assert _called_targets(ROOT / "README.md")[:2] == ["demo", "test"]
+
+
+def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
+    [sample] = re.findall(r"^ {4}ESTABLISHED: .*?(?=^ {4}…)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    [case] = re.findall(r"^DEMO +\?= (\S+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    command = [sys.executable, "-m", "hooks.cli", str(ROOT / "tests/cases" / case / "input"), "--html", str(tmp_path / "demo.html")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    printed = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+    assert printed.startswith(re.sub(r"^ {4}", "", sample, flags=re.MULTILINE))
 
 
 def test_ci_calls_the_readmes_test_command() -> None:
