@@ -212,7 +212,11 @@ class Cluster:
                 raise RuntimeError(f"{on.name} cannot be brought back; see {on.console}")
 
     def _is_tidy(self, on: Node) -> bool:
-        command = "rm -f /var/lib/denpex-epilog; find /scratch /ckpt -mindepth 1 -delete; touch /scratch/.t /ckpt/.t && rm /scratch/.t /ckpt/.t && pgrep slurmd"
+        # All nodes do this at once, and /ckpt is the same for all: one may remove what another has just made.
+        command = (
+            f"rm -f /var/lib/denpex-epilog; find /scratch /ckpt -mindepth 1 -delete; touch /scratch/.t /ckpt/.{on.name}"
+            f" && rm -f /scratch/.t /ckpt/.{on.name} && pgrep slurmd"
+        )
         if not nodes.is_running(self.box, on):
             return False
         try:
