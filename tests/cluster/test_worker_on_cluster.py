@@ -128,7 +128,9 @@ def test_a_worker_that_is_killed_while_it_collects_begins_anew(cluster: Cluster,
 
 def test_two_hundred_failing_tasks_give_a_report_for_each_failure_and_one_mail(cluster: Cluster) -> None:
     """Half of them end with 3, all others with 4; eight run on a node at once, or it would take the cluster too long."""
-    worker = Worker(cluster, worker={"fold_s": 120}, mail={"enabled": True, "domain": "example.org", "smtp_host": "127.0.0.1", "smtp_port": 1})
+    worker = Worker(
+        cluster, worker={"fold_s": 120}, mail={"enabled": True, "domain": "example.org", "smtp_host": "127.0.0.1", "smtp_port": 1}
+    )
     cluster.controller("scontrol update partitionname=all oversubscribe=force:8")
     worker.start()
     try:
