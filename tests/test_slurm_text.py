@@ -488,6 +488,8 @@ def test_a_job_may_have_any_name(name: str) -> None:
 def test_whom_the_user_wants_written_to_and_what_they_noted() -> None:
     job = read_scontrol_job(ONE_LINE_20_11)
     assert (job.mail_user, job.comment) == ("bob", "A=1 B=2")
-    spoofed = read_scontrol_job("JobId=1 JobName=x\n   UserId=alice(2001) GroupId=alice(2001)\n   MailUser=x UserId=root(0) MailType=FAIL\n")
+    spoofed = read_scontrol_job(
+        "JobId=1 JobName=x\n   UserId=alice(2001) GroupId=alice(2001)\n   MailUser=x UserId=root(0) MailType=FAIL\n"
+    )
     assert (spoofed.user, spoofed.mail_user) == (None, "x"), "where the genuine field cannot be told, it is unknown"
     assert read_sacct("JobID|User|State|Comment\n12|alice|FAILED|denpex:no-mail\n").comment == "denpex:no-mail"
