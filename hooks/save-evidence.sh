@@ -164,7 +164,7 @@ started() { # LINE
 # In a storm of failures a few probes run, one more waits, and those who come meanwhile are told by the one that waits: it begins
 # after they have failed. So the node has at most one process per slot, however many jobs fail.
 wait_for_turn() {
-    for _ in 1 2 3; do
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
         take_slot probe "$most_probes" && return
         if take_slot next 1; then
             wait_as_next
@@ -177,7 +177,10 @@ wait_for_turn() {
             printf 'see %s\n' "$other" >"$run/$name.busy"
             return 1
         fi
+        # Whoever waited has just had its turn, or is just writing its name.
+        sleep 1
     done
+    report "job $SLURM_JOB_ID: nothing saved, too many jobs failed at once"
     return 1
 }
 

@@ -62,6 +62,15 @@ def test_it_finds_what_trying_all_would_find(seed: int) -> None:
     assert found == one_by_one(findings)
 
 
+@pytest.mark.parametrize(
+    "ending", ["killed-by-signal", "nonzero-exit", "abort-sigabrt", "time-limit", "python-exception", "rank-stalled", "connection-lost"]
+)
+def test_the_end_of_a_process_leads_to_no_failure_of_a_machine(ending: str) -> None:
+    """One wrong step in a `leads_to` would close a circle, in which disks and links explain nothing any more."""
+    began = {signature.id for signature in LIBRARY if signature.role == "initiating" and signature.family != "sched"}
+    assert CONSEQUENCES.of(ending) & began == set()
+
+
 def test_the_cause_on_the_effects_own_host_comes_first() -> None:
     hosts = ("n1", "n2", "n3")
     events = [event(signature, host, Interval(9, 10)) for signature in ("disk-full", "gloo-connection-closed") for host in hosts]

@@ -68,7 +68,8 @@ class Routes:
 def _check_readable(config: Path) -> None:
     """Raises BadInput: a file that was named, and is passed over, would send us to other hosts than meant."""
     try:
-        if not config.is_file():
+        # `/dev/null` is how ssh -F is told to read nothing.
+        if not config.exists() or config.is_dir():
             raise BadInput(f"{config}: no such ssh configuration", "give a file, as to ssh -F")
         config.open("rb").close()
     except OSError as error:
