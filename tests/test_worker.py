@@ -334,7 +334,7 @@ def test_an_entry_that_somebody_removes_is_not_waited_for(site: Any) -> None:
 
 def test_what_is_no_entry_is_put_aside_and_the_others_go_on(site: Any, work: Any, capfd: Any) -> None:
     site.end(13, log=NO_SPACE)
-    (site.queue / "1-1-1.job").write_bytes(b"\x00" * 100)
+    (site.queue / "1-1-1.job").write_bytes(b"\xff" * 100)
     (site.queue / "2-1-1.job").symlink_to("/etc/shadow")
     os.mkfifo(site.queue / "3-1-1.job")
     (site.queue / "x\nlevel=error event=fake").write_text("")
