@@ -462,7 +462,7 @@ from hooks.mailing.letter import Letter
 from hooks.config import config_from
 from pathlib import Path
 count = 0
-real = {{name: getattr(outbox, name) for name in ("_write", "_flush")}}
+real = {{name: getattr(outbox, name) for name in ("_write", "flush")}}
 def killing(name):
     def call(*arguments):
         global count

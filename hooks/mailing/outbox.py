@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
+from hooks.on_disk import flush
+
 Place = Literal["held", "queue", "sending", "sent", "dead"]
 PLACES: tuple[Place, ...] = ("held", "queue", "sending", "sent", "dead")
 ENVELOPE, MESSAGE = "envelope.json", "message.eml"
@@ -77,12 +79,12 @@ def put(root: Path, place: Place, name: str, files: Mapping[str, bytes], due: fl
         for file_name, content in files.items():
             _write(unfinished / file_name, content)
         os.utime(unfinished / ENVELOPE, (due, due))
-        _flush(unfinished)
+        flush(unfinished)
         unfinished.rename(root / place / name)
     except OSError:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
-    _flush(root / place)
+    flush(root / place)
 
 
 def names_in(root: Path, place: Place) -> list[str]:
@@ -104,7 +106,7 @@ def postpone(root: Path, place: Place, name: str, due: float) -> None:
 
 def move(root: Path, name: str, source: Place, target: Place) -> None:
     (root / source / name).rename(root / target / name)
-    _flush(root / target)
+    flush(root / target)
 
 
 def drop_body(root: Path, place: Place, name: str) -> None:
@@ -161,11 +163,3 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -12,6 +12,7 @@ from collector.live.job_id import parse_job_id
 from collector.live.slurm_commands import SlurmRecords, ask_slurm
 from hooks.collect import CollectOptions, collect_records, node_evidence
 from hooks.config import Config
+from hooks.on_disk import flush
 from hooks.progress import Quiet
 from hooks.run import Knowledge, diagnose_target
 from hooks.worker.access import Access
@@ -19,7 +20,7 @@ from hooks.worker.child import TryLater
 from hooks.worker.final_state import Failed
 from hooks.worker.incident import Task
 from hooks.worker.report_files import write_report
-from hooks.worker.state_folder import flush, write_json
+from hooks.worker.state_folder import write_json
 
 BUNDLE = "bundle.tar.gz"
 _RESULT = "result.json"

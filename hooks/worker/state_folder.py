@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import BadInput
+from hooks.on_disk import flush
 
 _LOCK_S = 2.0
 _PROBE_BYTES = 1 << 20
@@ -88,15 +89,6 @@ def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
         with suppress(OSError):
             Path(temporary).unlink()
         raise
-
-
-def flush(path: Path) -> None:
-    """Waits until a file, or the names in a folder, are on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_json(path: Path, value: Mapping[str, Any], mode: int = 0o600) -> None:
