@@ -12,6 +12,7 @@ from lab.cluster import ENDED, Cluster
 from lab.collecting import REPOSITORY, command, diagnosed, files_of
 from lab.hooking import SECOND, checked, install_hooks, left, saved, wait_for
 from lab.layout import INSIDE, OUTSIDE
+from lab.training import SAVES_A_CHECKPOINT
 
 from collector.facts.clock import read_clock
 from collector.facts.disk_space import disk_space_facts
@@ -19,16 +20,6 @@ from collector.live.probe_stream import ProbeStream, read_stream
 
 pytestmark = pytest.mark.cluster
 
-SAVES_A_CHECKPOINT = """srun --kill-on-bad-exit=1 bash -c '
-if [ $SLURM_PROCID = 1 ]; then
-exec python3 -c "
-import os
-checkpoint = open(\\"/scratch/last.pt\\", \\"wb\\", 0)
-checkpoint.write(b\\"x\\" * 65536)
-os.fsync(checkpoint.fileno())
-"
-fi
-sleep 60'"""
 # Nothing of the job touches the shared storage.
 AWAY_FROM_NFS = "--chdir=/tmp --output=/tmp/job-%j.out"
 

@@ -17,22 +17,13 @@ import pytest
 from lab.cluster import Cluster
 from lab.layout import INSIDE, OUTSIDE
 from lab.services import listens, wait_for
+from lab.training import SAVES_A_CHECKPOINT
 
 pytestmark = pytest.mark.cluster
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PORT = 2525
 NO_SPACE = "OSError: [Errno 28] No space left on device"
-SCRIPT = """srun --kill-on-bad-exit=1 bash -c '
-if [ $SLURM_PROCID = 1 ]; then
-exec python3 -c "
-import os
-checkpoint = open(\\"/scratch/last.pt\\", \\"wb\\", 0)
-checkpoint.write(b\\"x\\" * 65536)
-os.fsync(checkpoint.fileno())
-"
-fi
-sleep 60'"""
 
 
 @dataclass
@@ -102,7 +93,7 @@ def run(cluster: Cluster) -> Run:
 
 def failed_job(cluster: Cluster, options: str = "") -> int:
     cluster.fill("n2", "/scratch")
-    job = cluster.submit(SCRIPT, options=options)
+    job = cluster.submit(SAVES_A_CHECKPOINT, options=options)
     assert cluster.wait(job, 90) == "FAILED"
     return job
 

@@ -27,3 +27,16 @@ def wait_for_file(cluster: Cluster, name: str, path: str, timeout_s: float = 180
         if time.monotonic() > deadline:
             raise TimeoutError(f"{name}: no {path} after {timeout_s} s")
         time.sleep(0.5)
+
+
+SAVES_A_CHECKPOINT = """srun --kill-on-bad-exit=1 bash -c '
+if [ $SLURM_PROCID = 1 ]; then
+exec python3 -c "
+import os
+checkpoint = open(\\"/scratch/last.pt\\", \\"wb\\", 0)
+checkpoint.write(b\\"x\\" * 65536)
+os.fsync(checkpoint.fileno())
+"
+fi
+sleep 60'"""
+"""A batch script whose rank 1 saves a checkpoint on its node's /scratch, and fails where that is full."""
