@@ -23,10 +23,12 @@ class JobFacts:
 
     `start` and `end` are seconds since the epoch, UTC. `state` is Slurm's long name without suffix (`CANCELLED`, not
     `CANCELLED by 1000`); `hosts` is the expanded node list in Slurm's order; `batch_host` runs the script.
-    `mail_user` and `comment` are as the user wrote them.
+    `mail_user` and `comment` are as the user wrote them. `array_task` is how users call the task of an array, `15_2`: `job_id`, by
+    which nodes and kernels know it, is then another number.
     """
 
     job_id: str | None = None
+    array_task: str | None = None
     name: str | None = None
     user: str | None = None
     uid: int | None = None
@@ -53,3 +55,8 @@ class JobFacts:
     comment: str | None = None
     steps: tuple[StepFacts, ...] = ()
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def known_as(self) -> str | None:
+        """The name by which its owner asks for it."""
+        return self.array_task or self.job_id

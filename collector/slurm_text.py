@@ -66,6 +66,11 @@ def _names(record: _Record) -> tuple[str | None, ...]:
     return record.get("JobId"), array, component
 
 
+def _array_task(name: str | None) -> str | None:
+    """`15_2`; an array as a whole (`15_[3-9]`) is none."""
+    return name if name and re.fullmatch(r"[0-9]+_[0-9]+", name) else None
+
+
 def _record(text: str) -> _Record:
     """The values by key. A key that decides whom and where we ask must not come twice with different values.
 
@@ -107,6 +112,7 @@ def _job(record: _Record, zone: tzinfo) -> JobFacts:
     code = exit_and_signal(get("ExitCode")) or (None, None)
     return JobFacts(
         job_id=known(get("JobId")),
+        array_task=_array_task(_names(record)[1]),
         name=known(get("JobName")),
         user=user,
         uid=uid,
@@ -209,6 +215,7 @@ def _last_run(runs: list[_Run], zone: tzinfo) -> JobFacts:
     steps = tuple(_step(run.job_id, row) for row in run.steps)
     return JobFacts(
         job_id=known(get("JOBIDRAW")) or run.job_id,
+        array_task=_array_task(run.job_id),
         name=_whole(get("JOBNAME")),
         user=_whole(get("USER")),
         uid=number_of(get("UID")),

@@ -78,6 +78,6 @@ def write_private(path: Path, text: str) -> None:
 
 def default_report_name(target: str, diagnosis: Diagnosis) -> Path:
     """`denpex-JOBID.html`, or by the target's name where no job id is known; in the current folder."""
-    name = diagnosis.job.job_id or ("stdin" if target == "-" else Path(target).resolve().name.split(".")[0])
+    name = diagnosis.job.known_as or ("stdin" if target == "-" else Path(target).resolve().name.split(".")[0])
     safe = "".join(c if c.isalnum() or c in "-_+" else "_" for c in name) or "report"
     return Path(f"denpex-{safe}.html")

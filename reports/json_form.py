@@ -36,6 +36,7 @@ def as_json(diagnosis: Diagnosis, site: Sequence[str] = ()) -> dict[str, Any]:
 def _job(job: JobFacts) -> dict[str, Any]:
     return {
         "id": job.job_id,
+        "array_task": job.array_task,
         "name": job.name,
         "user": job.user,
         "state": job.state,

@@ -105,7 +105,7 @@ def _about(diagnosis: Diagnosis) -> str:
     job = diagnosis.job
     if job.job_id is None:
         return "Loose logs"
-    return f"Job {job.job_id} on {job.cluster}" if job.cluster else f"Job {job.job_id}"
+    return f"Job {job.known_as} on {job.cluster}" if job.cluster else f"Job {job.known_as}"
 
 
 def _without_unread(diagnosis: Diagnosis) -> tuple[Diagnosis, tuple[str, ...]]:

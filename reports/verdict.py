@@ -126,7 +126,7 @@ def when_text(diagnosis: Diagnosis) -> str:
 
 def job_text(job: JobFacts) -> str:
     """`4711 “train” · eve · 32 hosts · FAILED, exit code 1 · ran 6 h 2 min`."""
-    name = f"{job.job_id or 'id unknown'} “{job.name}”" if job.name else (job.job_id or "")
+    name = f"{job.known_as or 'id unknown'} “{job.name}”" if job.name else (job.known_as or "")
     parts = [name, job.user or "", counted(len(job.hosts), "host") if job.hosts else "", _ended(job)]
     if job.start is not None and job.end is not None and job.end >= job.start:
         parts.append(f"ran {duration_text(job.end - job.start)}")

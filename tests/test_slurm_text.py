@@ -187,7 +187,14 @@ def test_one_task_of_an_array() -> None:
         125,
         ("node-45",),
     )
+    assert (task.array_task, task.known_as) == ("2398463_150", "2398463_150")
     assert read_scontrol_job(ARRAY_25, wanted="2398617") == task
+
+
+def test_an_array_that_waits_as_a_whole_is_no_task() -> None:
+    waiting = "JobId=20 ArrayJobId=20 ArrayTaskId=5-99%4 JobName=sweep\n   JobState=PENDING Reason=Resources\n"
+    assert (read_scontrol_job(waiting).array_task, read_scontrol_job(waiting).known_as) == (None, "20")
+    assert read_sacct("JobID|JobIDRaw|State\n20_[5-99%4]|20|PENDING\n").array_task is None
 
 
 def test_the_components_of_a_heterogeneous_job_are_one_job() -> None:
@@ -342,7 +349,7 @@ def test_the_last_run_of_a_requeued_job_counts() -> None:
 def test_sacct_of_an_array() -> None:
     assert read_sacct(SACCT_ARRAY).job_id == "14"
     task = read_sacct(SACCT_ARRAY, wanted="12_3")
-    assert (task.job_id, task.state, task.hosts) == ("12", "TIMEOUT", ("c2",))
+    assert (task.job_id, task.array_task, task.state, task.hosts) == ("12", "12_3", "TIMEOUT", ("c2",))
     assert [(step.step, step.signal) for step in task.steps] == [("batch", 15)]
 
 
