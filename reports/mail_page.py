@@ -1,4 +1,4 @@
-"""What does a mail say, to the job's owner, to the administrators, or as a digest, before it becomes text or HTML?"""
+"""What does a mail say, to the job's owner or to the administrators, before it becomes text or HTML?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reports.clean import cut
 from reports.folding import event_view
-from reports.mail_subject import MARK, header_of, subject_of
+from reports.mail_subject import header_of, subject_of
 from reports.page import Page, page_of
 from reports.read_back import ReadReport
 from reports.safe import safe_diagnosis
@@ -22,9 +22,9 @@ _LONGEST_LINE = 240
 _MOST_ROWS = 8
 _MOST_REASONS = 3
 _MOST_JOBS_NAMED = 40
-_MOST_IN_DIGEST = 30
 
 _TONES = {"Established": "sure", "Likely": "likely", "No failure": "well"}
+WHY_ADMINS = "You get this because your address is in `mail.admins`, and the cause is on the cluster’s side."
 _BEYOND_A_HOST = ("shared-filesystem", "fabric", "scheduler")
 
 
@@ -76,18 +76,6 @@ class Surroundings:
     because: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """One incident in a digest."""
-
-    subject: str
-    headline: str
-    do: str
-    command: str | None
-    report: str
-    links: tuple[str, ...]
-
-
 def is_cluster_side(diagnosis: Diagnosis, library: Library) -> bool:
     """Whether the administrators have to know: the cause is the cluster's, or of a kind that no user can mend alone.
 
@@ -111,11 +99,8 @@ def owner_page(diagnosis: Diagnosis, library: Library, around: Surroundings, sit
         _admins_do(page) if cluster_side and around.admins_told else None,
         *_common(safe, page, around),
     )
-    small = (
-        around.because or f"You get this because job {safe.job.job_id} is yours. Mails like it are at most one per failure.",
-        "No such mail for one job: sbatch --comment=denpex:no-mail. No such mails at all: "
-        + (f"answer this mail, it reaches {around.reply_reaches}." if around.reply_reaches else "tell your cluster’s administrators."),
-    )
+    why = around.because or f"You get this because job {safe.job.known_as} is yours. Mails like it are at most one per failure."
+    small = (why, how_to_refuse(around.reply_reaches))
     return _page(safe, page, around, sections, small, "Your code or the cluster?")
 
 
@@ -130,34 +115,14 @@ def admins_page(diagnosis: Diagnosis, library: Library, around: Surroundings, si
         Section("For whoever is on call", (tell,)) if tell else None,
         *_common(safe, page, around),
     )
-    small = (around.because or "You get this because your address is in `mail.admins`, and the cause is on the cluster’s side.",)
+    small = (around.because or WHY_ADMINS,)
     return _page(safe, page, around, sections, small, "Code or cluster?", suffix=f", {safe.job.user}" if safe.job.user else "")
 
 
-def brief_of(page: MailPage, around: Surroundings) -> Brief:
-    action = next((section.action for section in page.sections if section.action), None)
-    do = next((section.paragraphs[0] for section in page.sections if section.paragraphs), "")
-    return Brief(page.subject.removeprefix(f"{MARK} "), page.headline, do, action.command if action else None, around.report, around.links)
-
-
-def digest_page(briefs: Sequence[Brief], about: str, small: Sequence[str]) -> MailPage:
-    """Several incidents in one mail, because there were too many for one each; `about` says whose they are."""
-    shown = briefs[:_MOST_IN_DIGEST]
-    sections = [
-        Section(brief.subject, tuple(text for text in (brief.headline, brief.do, brief.report) if text), _command(brief), links=brief.links)
-        for brief in shown
-    ]
-    if len(briefs) > len(shown):
-        sections.append(Section(f"and {len(briefs) - len(shown):,} more", ("Their reports are where the others are.",)))
-    number = counted(len(briefs), "more failure")
-    return MailPage(
-        subject=header_of(f"{number} {about}: one mail for all"),
-        badge=Badge("Digest", "There were too many for a mail each.", "open"),
-        headline=f"{number} {about}.",
-        facts=(),
-        sections=tuple(sections),
-        small=tuple(small),
-    )
+def how_to_refuse(reply_reaches: str) -> str:
+    """What the owner can do to get no more of them; `reply_reaches` as in `Surroundings`."""
+    whom = f"answer this mail, it reaches {reply_reaches}." if reply_reaches else "tell your cluster’s administrators."
+    return f"No such mail for one job: sbatch --comment=denpex:no-mail. No such mails at all: {whom}"
 
 
 def report_page(found: ReadReport, name: str) -> MailPage:
@@ -174,10 +139,6 @@ def report_page(found: ReadReport, name: str) -> MailPage:
         sections=tuple(section for section in sections if section is not None),
         small=("Somebody at your site sent you this report.",),
     )
-
-
-def _command(brief: Brief) -> Action | None:
-    return Action("", brief.command) if brief.command else None
 
 
 def _page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from reports.clean import cut, one_line
 from reports.verdict import Badge, badge_of
@@ -24,7 +25,7 @@ _ENDED = {
 }
 
 
-def subject_of(safe: Diagnosis, badge: Badge, jobs: tuple[str, ...], suffix: str = "") -> str:
+def subject_of(safe: Diagnosis, badge: Badge, jobs: Sequence[str], suffix: str = "") -> str:
     """One line without anything that a header or a terminal would act on, the verdict in front of what may be long."""
     who = _who(safe, jobs) + suffix
     if safe.verdict == "no-failure":
@@ -45,14 +46,19 @@ def header_of(text: str) -> str:
     return one_line(cut(f"{MARK} {text}", _LONGEST_SUBJECT)).replace("=?", "= ?")
 
 
-def _who(safe: Diagnosis, jobs: tuple[str, ...]) -> str:
+def array_of(jobs: Sequence[str]) -> str:
+    """The number of the array that all of these are tasks of (`900` of `900_4`, `900_7`); else empty."""
+    arrays = {match[1] if (match := re.fullmatch(r"([0-9]+)_[0-9]+", job)) else "" for job in jobs}
+    return arrays.pop() if len(arrays) == 1 else ""
+
+
+def _who(safe: Diagnosis, jobs: Sequence[str]) -> str:
     """`Job 4711 “pretrain”`, `23 tasks of array 900 “sweep”`, `3 jobs “sweep”`."""
     shown = cut(" ".join(one_line(safe.job.name).split()), _LONGEST_NAME) if safe.job.name else ""
     name = f" “{shown}”" if shown else ""
     if len(jobs) <= 1:
-        return f"Job {safe.job.job_id}{name}" if safe.job.job_id else f"A job{name}"
-    arrays = {match[1] if (match := re.fullmatch(r"([0-9]+)_[0-9]+", job)) else "" for job in jobs}
-    array = arrays.pop() if len(arrays) == 1 else ""
+        return f"Job {safe.job.known_as}{name}" if safe.job.known_as else f"A job{name}"
+    array = array_of(jobs)
     return f"{len(jobs):,} tasks of array {array}{name}" if array else f"{len(jobs):,} jobs{name}"
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from reports.mail import mail_of
-from reports.mail_page import Brief, Surroundings, digest_page, owner_page
+from reports.mail_folded import Brief, digest_page
+from reports.mail_page import Surroundings, owner_page
 from signatures.diagnosis import Diagnosis
 
 HERE = Path(__file__).parent

@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
+from email import message_from_bytes
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +26,9 @@ from hooks.mailing.deliver import Delivery, deliver_due
 from hooks.mailing.digest import _read, fold_held
 from hooks.mailing.letter import Letter
 from hooks.mailing.outbox import PLACES, open_outbox
-from hooks.mailing.post import post
+from hooks.mailing.post import post, post_together
+from reports.html import render_html
+from reports.owner import for_owner
 from signatures.load import Library
 
 HERE = Path(__file__).parent
@@ -386,7 +389,7 @@ def test_a_sendmail_that_hangs_or_is_missing_keeps_the_mail(samples: ModuleType,
 
 def test_more_than_the_hour_allows_come_as_one(samples: ModuleType, library: Library, tmp_path: Path) -> None:
     with servers.running() as relay:
-        chosen = settings(relay.port, per_user_per_hour=2)
+        chosen = settings(relay.port, per_user_per_hour=2, attach_mb=5)
         words = [post(letter(samples, f"{n}.0"), library, chosen, tmp_path, NOW + n) for n in range(1, 6)]
         assert words == ["queued", "queued", "folded", "folded", "folded"]
         assert post(letter(samples, "6.0", user="bob"), library, chosen, tmp_path, NOW + 6) == "queued", (
@@ -403,6 +406,87 @@ def test_more_than_the_hour_allows_come_as_one(samples: ModuleType, library: Lib
     assert digest["Subject"] == "[denpex] 3 more failures of your jobs: one mail for all"
     text = digest.get_body(("plain",)).get_content()
     assert text.count("The disk /scratch of c03 was full") == 3
+    assert "attached" not in text, "and nothing is"
+    assert not list(digest.iter_attachments())
+
+
+def test_the_failures_of_an_array_come_as_one_mail(samples: ModuleType, library: Library, tmp_path: Path) -> None:
+    """Each at each address once for ever, whatever else of the array is posted later; and one mail counts as one."""
+    tasks = tuple(f"900_{task}" for task in range(120))
+    many = letter(samples, "901.0", jobs=tasks[:100], mail_user="eve@uni.example,lab@uni.example")
+    few = letter(samples, "902.0", jobs=tasks[100:], mail_user="eve@uni.example,lab@uni.example", diagnosis=samples.shared_server(2))
+    with servers.running() as relay:
+        chosen = settings(relay.port, attach_mb=5, per_user_per_hour=3, admins=["hpc@uni.example"])
+        assert post_together((many, few), library, chosen, tmp_path, NOW) == ("queued", "queued")
+        assert post_together((few, many), library, chosen, tmp_path, NOW + 1) == ("already", "already")
+        assert post(few, library, chosen, tmp_path, NOW + 2) == "already"
+        third = letter(samples, "903.0", jobs=("900_119",), mail_user="eve@uni.example,lab@uni.example")
+        assert post_together((many, third), library, chosen, tmp_path, NOW + 3) == ("already", "queued")
+        deliver_due(tmp_path, chosen, NOW + 4)
+        assert in_place(tmp_path, "held") == []
+    got = sorted((found.to[0], found.message["Subject"].partition(":")[0]) for found in relay.received)
+    whole = "[denpex] 120 tasks of array 900 failed, in 2 ways"
+    assert [who for who, subject in got if subject == whole] == ["eve@uni.example", "lab@uni.example"]
+    assert [who for who, _ in got] == ["eve@uni.example"] * 2 + ["hpc@uni.example"] + ["lab@uni.example"] * 2
+    message = next(found.message for found in relay.received if found.message["Subject"].startswith(whole))
+    text = message.get_body(("plain",)).get_content()
+    assert text.index("\n100 tasks of array 900") < text.index("\n20 tasks of array 900"), "in the order in which they were handed over"
+    reports = list(message.iter_attachments())
+    assert [report.get_content_type() for report in reports] == ["text/html"] * 2
+    assert all(report.get_filename() in text for report in reports)
+
+
+def test_of_an_arrays_reports_as_many_are_attached_as_fit(samples: ModuleType, library: Library, tmp_path: Path) -> None:
+    size = len(render_html(for_owner(samples.host_cause()), library, ()).encode())
+    several = [letter(samples, f"{n}.0", jobs=(f"900_{n}",)) for n in range(1, 50)]
+    chosen = settings(1, attach_mb=1)
+    post_together(several, library, chosen, tmp_path, NOW)
+    [name] = in_place(tmp_path, "queue")
+    message = message_from_bytes((tmp_path / "outbox" / "queue" / name / "message.eml").read_bytes())
+    attached = [part for part in message.walk() if part.get_filename()]
+    assert len(attached) == 1_000_000 // size < 49
+
+
+def test_an_array_has_its_one_mail_whenever_we_are_killed(
+    samples: ModuleType, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    calls = 0
+
+    def killed_at(number: int, inner: Any) -> Any:
+        def call(*arguments: Any, **more: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == number:
+                raise Killed
+            return inner(*arguments, **more)
+
+        return call
+
+    both = (letter(samples, "901.0", jobs=("900_1",)), letter(samples, "902.0", jobs=("900_2",)))
+    for number in range(1, 20):
+        state, calls = tmp_path / str(number), 0
+        with servers.running() as relay:
+            chosen = settings(relay.port)
+            with monkeypatch.context() as patched:
+                for module, name in (("outbox", "flush"), ("outbox", "_write"), ("post", "put"), ("digest", "put"), ("digest", "move")):
+                    inner = getattr(sys.modules[f"hooks.mailing.{module}"], name)
+                    patched.setattr(f"hooks.mailing.{module}.{name}", killed_at(number, inner))
+                try:
+                    post_together(both, library, chosen, state, NOW)
+                    was_killed = False
+                except Killed:
+                    was_killed = True
+            for later in range(3):
+                post_together(both, library, chosen, state, NOW + later)
+                deliver_due(state, chosen, NOW + later)
+        told = "".join(found.message.get_body(("plain",)).get_content() for found in relay.received)
+        assert (len(relay.received), told.count("The disk /scratch of c03 was full")) == (1, 2), f"killed at {number}"
+        if not was_killed:
+            break
+    assert number > 8
 
 
 def test_a_flood_of_held_mails_is_looked_through_once(
@@ -439,7 +523,7 @@ def test_a_digest_is_written_once_whenever_we_are_killed(
             raise Killed
 
         with monkeypatch.context() as patched:
-            patched.setattr("hooks.mailing.digest._put_away", killed)
+            patched.setattr("hooks.mailing.digest.move", killed)
             with pytest.raises(Killed):
                 deliver_due(tmp_path, chosen, NOW + HOUR)
         assert len(in_place(tmp_path, "held")) == 2

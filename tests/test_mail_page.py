@@ -18,7 +18,8 @@ from hooks.config import config_from
 from hooks.mailing.message import message_bytes
 from reports.html import render_html
 from reports.mail import MailText, mail_of
-from reports.mail_page import Brief, Surroundings, admins_page, digest_page, is_cluster_side, owner_page, report_page
+from reports.mail_folded import Brief, array_page, digest_page
+from reports.mail_page import Surroundings, admins_page, is_cluster_side, owner_page, report_page
 from reports.read_back import read_report
 from signatures.diagnosis import Cause, Diagnosis, Initiating
 from signatures.load import Library
@@ -37,7 +38,7 @@ def owner(diagnosis: Diagnosis, library: Library, around: Surroundings = AROUND)
 
 def message(mail: MailText) -> EmailMessage:
     chosen = config_from({"mail": {"sender": "denpex@hpc.example"}}, None).mail
-    content = message_bytes(mail, "1.0.owner.0", "eve@uni.example", chosen, 0.0, None)
+    content = message_bytes(mail, "1.0.owner.0", "eve@uni.example", chosen, 0.0)
     return message_from_bytes(content, _class=EmailMessage, policy=default)  # type: ignore[arg-type]
 
 
@@ -70,6 +71,18 @@ def test_a_digest(golden: Callable[[str, str], None]) -> None:
     mail = mail_of(digest_page(briefs, "of your jobs", ("There were more mails than allowed.",)))
     golden("mail-digest.txt", f"Subject: {mail.subject}\n\n{mail.text}")
     assert '<a href="https://portal/denpex/2.html"' in mail.html
+
+
+def test_the_mail_of_an_array(golden: Callable[[str, str], None]) -> None:
+    briefs = [
+        Brief(
+            "3 tasks of array 900 “sweep” failed alike: out of memory (established)", "The limit was hit.", "Ask for more.", None, "", ()
+        ),
+        Brief("Job 900_7 “sweep” failed: Segmentation fault (likely)", "It crashed.", "Run it under gdb.", "gdb -c core", "", ()),
+    ]
+    jobs = ("900_1", "900_2", "900_3", "900_7")
+    mail = mail_of(array_page(briefs, jobs, ("2026-11-30-900_1.html", "2026-11-30-900_7.html"), ("You get this because it is yours.",)))
+    golden("mail-array.txt", f"Subject: {mail.subject}\n\n{mail.text}")
 
 
 def test_a_digest_of_very_many_stays_short() -> None:

@@ -9,6 +9,8 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from email import message_from_bytes
+from email.policy import default
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,8 +19,9 @@ import pytest
 
 from hooks.config import load_config
 from hooks.run import Knowledge, load_knowledge
-from hooks.worker import dispatch, slurm_answers
+from hooks.worker import dispatch, letters, slurm_answers
 from hooks.worker.child import TryLater
+from hooks.worker.incident import Incident
 from hooks.worker.rounds import open_desk, work_once, work_round
 from hooks.worker.telling import tell
 
@@ -207,6 +210,49 @@ def test_the_mail_of_an_array_is_one_and_names_all_tasks(site: Any, work: Any) -
     assert len(list((site.state / "outbox").glob("*/*/envelope.json"))) == 1
 
 
+def test_an_array_that_failed_in_several_ways_has_one_mail(site: Any, work: Any) -> None:
+    settings = json.loads((site.root / "config.yaml").read_text())
+    settings["mail"] = {"enabled": True, "domain": "example.org", "smtp_host": "127.0.0.1", "smtp_port": 1, "per_user_per_hour": 1}
+    (site.root / "config.yaml").write_text(json.dumps(settings))
+    for task in range(9):
+        site.end(700 + task, array=(699, task), nodes=f"n{task % 3 + 1}", log=OUT_OF_MEMORY if task % 3 else NO_SPACE, user="root")
+    site.end(710, "TIMEOUT", "0:0", array=(699, 10), user="root")
+    for _ in range(2):
+        assert work()
+        [mail] = (site.state / "outbox" / "queue").iterdir()
+        message = message_from_bytes((mail / "message.eml").read_bytes(), policy=default)
+        assert message["Subject"] == "[denpex] 10 tasks of array 699 failed, in 3 ways: one mail for all"
+        body = message.get_body(("plain",))
+        assert body is not None
+        told = [line for line in body.get_content().splitlines() if "“train” failed" in line or "“train” ran" in line]
+        assert [line.partition(" “train”")[0] for line in told] == ["6 tasks of array 699", "3 tasks of array 699", "Job 699_10"]
+        assert len(list(message.iter_attachments())) == 3
+        assert not list((site.state / "outbox" / "held").iterdir())
+    kept = [json.loads(path.read_text())["mail"] for path in (site.state / "incidents").glob("*.json")]
+    assert kept == ["queued"] * 3
+
+
+def test_an_incident_that_cannot_be_told_does_not_keep_the_others_of_its_array(
+    site: Any, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = json.loads((site.root / "config.yaml").read_text())
+    settings["mail"] = {"enabled": True, "domain": "example.org", "smtp_host": "127.0.0.1", "smtp_port": 1}
+    (site.root / "config.yaml").write_text(json.dumps(settings))
+    monkeypatch.setattr("hooks.worker.back_off._FIRST_S", 0.0)
+    letter_of = letters._letter
+
+    def breaks(incident: Incident, *more: Any) -> Any:
+        if incident.cause == "cuda-oom":
+            raise ValueError("a letter that cannot be written")
+        return letter_of(incident, *more)
+
+    monkeypatch.setattr("hooks.worker.letters._letter", breaks)
+    site.end(700, array=(699, 0), nodes="n1", log=OUT_OF_MEMORY, user="root")
+    site.end(701, "TIMEOUT", "0:0", array=(699, 1), user="root")
+    work()
+    assert [path.name for path in (site.state / "outbox" / "queue").iterdir()] == ["701.0.owner.0"]
+
+
 def test_a_relay_is_waited_for_as_long_as_the_mail_waits(site: Any, knowledge: Knowledge, monkeypatch: pytest.MonkeyPatch) -> None:
     """A child that is ended while the relay looks through the mail has sent it and cannot say so: it would be sent again and again."""
     given: dict[str, float] = {}
@@ -375,7 +421,7 @@ def test_a_job_that_breaks_the_analysis_is_kept_aside_after_three_tries(
         examine(failed, *others)
 
     monkeypatch.setattr(dispatch, "examine", broken)
-    monkeypatch.setattr("hooks.worker.back_off._FIRST_S", 0.1)
+    monkeypatch.setattr("hooks.worker.back_off._FIRST_S", 0.0)
     site.end(12, log=NO_SPACE)
     site.end(13, log=NO_SPACE)
     assert work()

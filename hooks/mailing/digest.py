@@ -1,18 +1,20 @@
-"""When may what was held back go out, and as which one mail?"""
+"""How does what was held back go out as one mail, and when may it?"""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from hooks.config import MailSettings
 from hooks.mailing import limits
-from hooks.mailing.message import message_bytes, sender_of
+from hooks.mailing.message import Attachment, message_bytes, sender_of
 from hooks.mailing.outbox import ENVELOPE, MESSAGE, PLACES, drop_body, due_at, move, name_of, names_in, put
 from reports.mail import mail_of
-from reports.mail_page import Brief, digest_page
+from reports.mail_folded import Brief, digest_page
+from reports.mail_page import MailPage
 
 _SMALL = "There were more mails in an hour than mail.per_user_per_hour allows: these waited, and come as one."
 
@@ -20,8 +22,8 @@ _SMALL = "There were more mails in an hour than mail.per_user_per_hour allows: t
 def fold_held(root: Path, settings: MailSettings, now: float) -> None:
     """Makes one mail for each reader who may be written to again, of all that waits for them. The outbox is locked. Raises OSError.
 
-    A digest is named after the first that it holds, and its envelope lists all of them: killed half-way, the next call finds it and
-    clears away what it holds.
+    A digest is named after one that it holds, the last to be put away, and its envelope lists all of them: killed half-way, the next
+    call finds it and puts away the others.
     """
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name in sorted(names_in(root, "held"), key=lambda name: (due_at(root, "held", name), name)):
@@ -31,7 +33,8 @@ def fold_held(root: Path, settings: MailSettings, now: float) -> None:
         folded = _clear_folded(root, names)
         left = [name for name in names if name not in folded]
         if left and to and limits.may_send(root, who, settings.per_user_per_hour, now):
-            _fold(root, who, to, left, settings, now)
+            about = "on the cluster’s side" if who == limits.ADMINS else "of your jobs"
+            fold(root, who, to, left, digest_page(briefs_of(root, left), about, (_SMALL,)), settings, now)
 
 
 def _clear_folded(root: Path, names: list[str]) -> set[str]:
@@ -39,37 +42,38 @@ def _clear_folded(root: Path, names: list[str]) -> set[str]:
     for name in names:
         for place in PLACES:
             folded.update(_read(root / place / _digest_name(name) / ENVELOPE).get("folds", ()))
-    for name in folded.intersection(names):
-        _put_away(root, name)
+    _put_away(root, folded.intersection(names))
     return folded
 
 
-def _fold(root: Path, who: str, to: str, names: list[str], settings: MailSettings, now: float) -> None:
-    briefs = [
-        Brief(**{**brief, "links": tuple(brief["links"])}) for brief in map(_brief, (root / "held" / name for name in names)) if brief
-    ]
-    about = "on the cluster’s side" if who == limits.ADMINS else "of your jobs"
-    name = _digest_name(names[0])
-    content = message_bytes(mail_of(digest_page(briefs, about, (_SMALL,))), name, to, settings, now, None)
-    envelope = {"who": who, "reader": "digest", "to": to, "sender": sender_of(settings), "posted": now, "folds": names}
+def briefs_of(root: Path, names: Sequence[str]) -> list[Brief]:
+    """Of mails that are held; one that is damaged has none."""
+    found = (_read(root / "held" / name / "brief.json") for name in names)
+    return [Brief(**{**brief, "links": tuple(brief["links"])}) for brief in found if brief]
+
+
+def fold(
+    root: Path, who: str, to: str, names: Sequence[str], page: MailPage, settings: MailSettings, now: float,
+    attachments: Sequence[Attachment] = (),
+) -> None:  # fmt: skip
+    """Queues `page` in the place of these, which are held, one or more. The outbox is locked. Raises OSError."""
+    name = _digest_name(min(names))
+    content = message_bytes(mail_of(page), name, to, settings, now, attachments)
+    envelope = {"who": who, "reader": "digest", "to": to, "sender": sender_of(settings), "posted": now, "folds": list(names)}
     put(root, "queue", name, {MESSAGE: content, ENVELOPE: json.dumps(envelope).encode()}, due=now)
     limits.count(root, who, now)
-    for folded in names:
-        _put_away(root, folded)
+    _put_away(root, names)
 
 
-def _put_away(root: Path, name: str) -> None:
-    """To those that are done: it must not be posted a second time."""
-    move(root, name, "held", "sent")
-    drop_body(root, "sent", name)
+def _put_away(root: Path, names: Collection[str]) -> None:
+    """To those that are done: they must not be posted a second time. The one that the digest is named after goes last."""
+    for name in sorted(names, reverse=True):
+        move(root, name, "held", "sent")
+        drop_body(root, "sent", name)
 
 
 def _digest_name(first: str) -> str:
     return name_of("digest", first)
-
-
-def _brief(folder: Path) -> dict[str, Any]:
-    return _read(folder / "brief.json")
 
 
 def _read(path: Path) -> dict[str, Any]:

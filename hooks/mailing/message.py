@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.headerregistry import Address
@@ -32,7 +33,7 @@ def sender_of(settings: MailSettings) -> str:
     return f"denpex-collect@{settings.domain or socket.gethostname() or 'localhost'}"
 
 
-def message_bytes(mail: MailText, name: str, to: str, settings: MailSettings, now: float, attachment: Attachment | None) -> bytes:
+def message_bytes(mail: MailText, name: str, to: str, settings: MailSettings, now: float, attachments: Sequence[Attachment] = ()) -> bytes:
     """The whole message. `name` makes its Message-ID: the same mail sent twice carries the same, and most mailboxes keep one.
 
     Auto-Submitted is what RFC 3834 (5) wants of generated mail, so that nobody's vacation notice answers; Exchange wants to be told
@@ -54,6 +55,6 @@ def message_bytes(mail: MailText, name: str, to: str, settings: MailSettings, no
         message["List-Unsubscribe"] = f"<mailto:{quote(admins[0], safe='@')}?subject=denpex%20opt-out>"
     message.set_content(mail.text, cte="quoted-printable")
     message.add_alternative(mail.html, subtype="html", cte="quoted-printable")
-    if attachment is not None:
+    for attachment in attachments:
         message.add_attachment(attachment.content, "text", "html", filename=attachment.name, params={"charset": "utf-8"})
     return message.as_bytes()

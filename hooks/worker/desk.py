@@ -29,10 +29,10 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """An incident of which a child is writing report and mail, as it was when the child began."""
+    """Incidents of which a child is writing the reports and the mail, as they were when the child began."""
 
     child: Child
-    incident: Incident
+    incidents: tuple[Incident, ...]
 
 
 @dataclass(slots=True)

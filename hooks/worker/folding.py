@@ -36,6 +36,11 @@ def kind_of(array_job_id: int | None, job: JobFacts) -> str:
     return f"{array_job_id}/{job.state}/{job.exit_code}:{job.signal}/{job.derived_exit_code}"
 
 
+def array_of(kind: str) -> str:
+    """The number of the array whose tasks are of this kind; empty outside arrays."""
+    return kind.partition("/")[0]
+
+
 def decide(task: Task, open_incidents: Sequence[Incident], under_way: Collection[tuple[str, ...]]) -> Decision:
     """What to do with a failed task, given the incidents of its kind that can still take it, and the hosts of the samples under way.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from hooks.retention import prune
 from hooks.worker import child
 from hooks.worker.back_off import BackOff
 from hooks.worker.desk import Desk, Telling, forget_folder, keep
+from hooks.worker.folding import array_of
 from hooks.worker.incident import Incident
 from hooks.worker.letters import told_in, write_and_post
 from hooks.worker.log import say
@@ -32,10 +34,9 @@ def tell(desk: Desk, is_last: bool) -> None:
     _reap(desk)
     if desk.storage.is_waiting(time.monotonic()):
         return
-    for key in sorted(desk.untold):
-        incident = desk.known.incidents[key]
-        if len(desk.tellings) < _TELLINGS_AT_ONCE and _is_due(desk, incident, is_last):
-            _start(desk, incident)
+    for incidents in _groups(desk):
+        if len(desk.tellings) < _TELLINGS_AT_ONCE and _is_due(desk, incidents, is_last):
+            _start(desk, incidents)
     _chores(desk)
 
 
@@ -56,32 +57,44 @@ def _trying(key: str) -> str:
     return f"tell {key}"
 
 
-def _is_due(desk: Desk, incident: Incident, is_last: bool) -> bool:
-    name = _trying(incident.key)
-    back_off = desk.retries.get(name)
-    is_busy = any(one.incident.key == incident.key for one in desk.tellings) or desk.tries.get(name, 0) >= _TRIES
-    if is_busy or (back_off and back_off.is_waiting(time.monotonic())):
+def _groups(desk: Desk) -> list[list[Incident]]:
+    """The failures of one array are told together, the most frequent first; one that was tried in vain must not be in the others' way."""
+    groups: dict[str, list[Incident]] = defaultdict(list)
+    for key in sorted(desk.untold):
+        incident, tries = desk.known.incidents[key], desk.tries.get(_trying(key), 0)
+        if tries < _TRIES:
+            groups[array_of(incident.kind) if incident.kind and not tries else key].append(incident)
+    return [sorted(group, key=lambda incident: -len(incident.tasks)) for group in groups.values()]
+
+
+def _is_due(desk: Desk, incidents: list[Incident], is_last: bool) -> bool:
+    now = time.monotonic()
+    keys = {incident.key for incident in incidents}
+    is_busy = any(keys & {incident.key for incident in one.incidents} for one in desk.tellings)
+    if is_busy or any((back_off := desk.retries.get(_trying(key))) and back_off.is_waiting(now) for key in keys):
         return False
-    return is_last or not incident.kind or _is_quiet(desk, incident, time.time())
+    return is_last or not incidents[0].kind or _is_quiet(desk, incidents, time.time())
 
 
-def _is_quiet(desk: Desk, incident: Incident, now: float) -> bool:
+def _is_quiet(desk: Desk, incidents: list[Incident], now: float) -> bool:
     """Whether an array's failures have come to an end for the time being; a storm without end is told of once `fold_s` is over."""
-    quiet_s = min(_QUIET_S, desk.config.worker.fold_s / 5)
-    if now - desk.told_at.get(incident.key, 0.0) < quiet_s:
+    array, quiet_s = array_of(incidents[0].kind), min(_QUIET_S, desk.config.worker.fold_s / 5)
+    if any(now - desk.told_at.get(incident.key, 0.0) < quiet_s for incident in incidents):
         return False
-    if any(one.kind == incident.kind for one in desk.examinations):
+    if any(array_of(one.kind) == array for one in desk.examinations):
         return False
-    if now - incident.first_ended > desk.config.worker.fold_s + quiet_s:
+    if now - min(incident.first_ended for incident in incidents) > desk.config.worker.fold_s + quiet_s:
         return True
-    return incident.kind not in desk.kinds_waiting and now - incident.last_ended >= quiet_s
+    return array not in map(array_of, desk.kinds_waiting) and now - max(incident.last_ended for incident in incidents) >= quiet_s
 
 
-def _start(desk: Desk, incident: Incident) -> None:
-    folder, config, knowledge, state = desk.state.work / f"tell-{incident.key}", desk.config, desk.knowledge, desk.state
-    begun = child.start(lambda: write_and_post(incident, folder, state, config, knowledge), folder, _TELLING_S)
-    desk.told_at[incident.key] = time.time()
-    desk.tellings.append(Telling(begun, incident))
+def _start(desk: Desk, incidents: list[Incident]) -> None:
+    folder, config, knowledge, state = desk.state.work / f"tell-{incidents[0].key}", desk.config, desk.knowledge, desk.state
+    begun = child.start(lambda: write_and_post(incidents, folder, state, config, knowledge), folder, len(incidents) * _TELLING_S)
+    now = time.time()
+    lately = {key: at for key, at in desk.told_at.items() if now - at < _QUIET_S}
+    desk.told_at = lately | dict.fromkeys((incident.key for incident in incidents), now)
+    desk.tellings.append(Telling(begun, tuple(incidents)))
 
 
 def _reap(desk: Desk) -> None:
@@ -94,21 +107,30 @@ def _reap(desk: Desk) -> None:
 
 
 def _conclude(desk: Desk, one: Telling) -> None:
-    key, name = one.incident.key, _trying(one.incident.key)
     why = child.failure_of(one.child)
-    if why:
-        is_ours = not child.is_for_later(one.child)
-        desk.tries[name] = desk.tries.get(name, 0) + is_ours
-        desk.retries.setdefault(name, BackOff()).failed(time.monotonic(), why)
-        say("error", "telling-failed", job=one.incident.tasks[0].name, key=key, why=why.strip())
-        return
-    mail = told_in(one.child.folder)
-    keep(desk, replace(desk.known.incidents[key], told=len(one.incident.tasks), mail=mail))
+    mails = {} if why else told_in(one.child.folder)
+    for incident in one.incidents:
+        if why:
+            _failed(desk, incident, why, is_ours=not child.is_for_later(one.child))
+        else:
+            _told(desk, incident, mails[incident.key])
+
+
+def _failed(desk: Desk, incident: Incident, why: str, is_ours: bool) -> None:
+    name = _trying(incident.key)
+    desk.tries[name] = desk.tries.get(name, 0) + is_ours
+    desk.retries.setdefault(name, BackOff()).failed(time.monotonic(), why)
+    say("error", "telling-failed", job=incident.tasks[0].name, key=incident.key, why=why.strip())
+
+
+def _told(desk: Desk, incident: Incident, mail: str) -> None:
+    name = _trying(incident.key)
+    keep(desk, replace(desk.known.incidents[incident.key], told=len(incident.tasks), mail=mail))
     desk.is_index_stale = True
     desk.has_new_mail = desk.has_new_mail or mail == "queued"
     desk.tries.pop(name, None)
     desk.retries.pop(name, None)
-    say("info", "told", job=one.incident.tasks[0].name, key=key, user=one.incident.user, tasks=len(one.incident.tasks), mail=mail)
+    say("info", "told", job=incident.tasks[0].name, key=incident.key, user=incident.user, tasks=len(incident.tasks), mail=mail)
 
 
 def _chores(desk: Desk) -> None:

@@ -63,7 +63,9 @@ class Worker:
         return found
 
     def mails(self) -> list[dict[str, Any]]:
-        return [json.loads(path.read_text()) for path in (self.state / "outbox").glob("*/*/envelope.json")]
+        """The envelopes of those that wait to be sent, and of those that were given up."""
+        messages = (self.state / "outbox").glob("*/*/message.eml")
+        return [json.loads(path.with_name("envelope.json").read_text()) for path in messages]
 
     def wait(self, is_so: Callable[[], object], timeout_s: float) -> None:
         """Raises TimeoutError with what the worker said."""
