@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import time
 from dataclasses import dataclass
 from email import message_from_bytes
@@ -91,7 +92,9 @@ def _prepared(target: str, to: str | None, settings: Config, knowledge: Knowledg
             f"{target}: no address is known for {job.user or 'its owner'}", "give --to ADDR, or set mail.domain or mail.addresses"
         )
     key = f"{job.job_id or 'unknown'}.{job.restarts}"
-    letter = Letter(key, job.user or "", job.mail_user, diagnosis, None, (job.job_id,) if job.job_id else (), settings.redact, job.comment)
+    letter = Letter(
+        key, job.user or "", job.mail_user, diagnosis, None, (job.known_as,) if job.known_as else (), settings.redact, job.comment
+    )
     reader: Reader = "admins" if to in settings.mail.admins else "owner"
     because = f"Somebody at your site sent it to {to}." if to else ""
     written = write(letter, reader, knowledge.library, settings.mail, because=because)
@@ -101,20 +104,25 @@ def _prepared(target: str, to: str | None, settings: Config, knowledge: Knowledg
 def _report_as_it_is(path: Path, to: str | None, settings: MailSettings) -> tuple[_ToSend, tuple[str, ...]]:
     if to is None:
         raise BadInput(f"{path}: a report is sent as it is, and may be more than its owner may see", "say to whom: --to ADDR")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}", "check the path") from None
+    content = _content(path, settings.attach_mb)
     found = read_report(content.decode("utf-8", "replace"))
     if found is None:
         raise BadInput(f"{path}: no report of denpex-collect", "give a job id, a bundle, or a report that it wrote")
-    fits = len(content) <= settings.attach_mb * 1_000_000
-    if not fits:
-        raise BadInput(
-            f"{path}: {len(content):,} bytes are more than mail.attach_mb ({settings.attach_mb}) allows", "raise it, or copy the file"
-        )
     name = name_of(path.stem, "by-hand", f"{time.time():.0f}")
     return _ToSend(mail_of(report_page(found, path.name)), name, Attachment(path.name, content)), (to,)
+
+
+def _content(path: Path, most_mb: int) -> bytes:
+    """Nothing is read of what could not be attached."""
+    try:
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):
+            raise BadInput(f"{path}: not a regular file", "give a report that denpex-collect wrote")
+        if state.st_size > most_mb * 1_000_000:
+            raise BadInput(f"{path}: {state.st_size:,} bytes are more than mail.attach_mb ({most_mb}) allows", "raise it, or copy the file")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}", "check the path") from None
 
 
 def _diagnosis(target: str, settings: Config, knowledge: Knowledge) -> Diagnosis:
@@ -135,7 +143,7 @@ def _diagnosis(target: str, settings: Config, knowledge: Knowledge) -> Diagnosis
 def _hand_over(prepared: _ToSend, address: str, settings: Config, dry_run: bool) -> list[DenpexError]:
     """Sent, or printed, or why it was not: the other addresses get theirs all the same."""
     now = time.time()
-    content = message_bytes(prepared.mail, prepared.name, address, settings.mail, now, prepared.attachment)
+    content = message_bytes(prepared.mail, prepared.name, address, settings.mail, now, [prepared.attachment] if prepared.attachment else [])
     if dry_run:
         typer.echo(_shown(content, prepared))
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -123,6 +124,8 @@ def test_a_report_goes_on_as_it_is_and_only_to_whom_it_is_said(
     [
         ("missing.html", "a@b.example", "cannot be read"),
         ("page.html", "a@b.example", "no report of denpex-collect"),
+        ("pipe.html", "a@b.example", "not a regular file"),
+        ("huge.html", "a@b.example", "1,000,000,000,000 bytes are more than mail.attach_mb"),
         ("bundle", "no address", "is no mail address"),
         ("bundle", "a@b.example\nBcc: c@d.example", "is no mail address"),
         ("bundle", "-t", "is no mail address"),
@@ -131,6 +134,9 @@ def test_a_report_goes_on_as_it_is_and_only_to_whom_it_is_said(
 )
 def test_what_cannot_be_sent_is_said_in_one_line(bundle: Path, tmp_path: Path, target: str, to: str | None, words: str) -> None:
     (tmp_path / "page.html").write_text("<title>Shop</title>")
+    os.mkfifo(tmp_path / "pipe.html")
+    with (tmp_path / "huge.html").open("w") as huge:
+        huge.truncate(10**12)
     with pytest.raises((BadInput, NothingToRead)) as caught:
         mail([str(tmp_path / target)], to=to, config=config(tmp_path))
     assert words in caught.value.what
