@@ -24,7 +24,8 @@ _UID = re.compile(
 )
 _JOB = re.compile(
     r"\bjob_([0-9]+)\b|\bJobId=[0-9]+_[0-9]+\(([0-9]+)\)|\b(?:JobId|StepId|job[ _]id)[=: ]([0-9]+)(?![0-9_])"
-    r"|\[([0-9]+)\.(?:[0-9]{1,5}|[0-9]{10}|batch|extern|interactive)\]|\bSTEP ([0-9]+)\.",
+    r"|\[([0-9]+)\.(?:[0-9]{1,5}|[0-9]{10}|batch|extern|interactive)\]|\bSTEP ([0-9]+)\."
+    r"|(?:^\[[0-9-]{10}T|\bslurmd(?:\[[0-9]+\])?: ).*?\bjob ([0-9]+)(?![0-9_]|\.[0-9])",
 )
 """The number of a task of an array (`900_4`) is another one than its job id, which alone is known of the own job: it tells nothing."""
 _PID = re.compile(
@@ -32,6 +33,11 @@ _PID = re.compile(
     r"|\b(?:CPU: [0-9]+ )?PID: ([0-9]+)|\[[^\[\]\s]+:([0-9]+)\]$|\b\S+ \(([0-9]+)\)(?: used greatest stack depth|: drop_caches)",
     re.IGNORECASE,
 )
+_COMMAND = re.compile(
+    r"(?:^|[\]:] )(\S.{0,14}?)(?: invoked oom-killer:|: page allocation (?:failure|stalls))"
+    r"|\bComm: (\S+)|\btask=([^,\s]+),pid=|process [0-9]+ \(([^)]+)\)"
+)
+"""A process by its command's name. The first two lines of mm/oom_kill.c and mm/page_alloc.c tell nothing else of whose it was."""
 _NAME = re.compile(r"\buser(?:name)?=\(?([a-z_][\w.-]*)|\b(?:for|of|by) user ([a-z_][\w.-]*)|\bAccepted \w+ for ([a-z_][\w.-]*)")
 _PS_FILE = re.compile(r"(?:^|/)(?:ps|d-state)[^/]*$")
 _PS_ROW = re.compile(r"\s*(?P<pid>[0-9]+)\s+[0-9]+\s+(?P<user>\S+)\s+[DRSTtWXxZIPKN][<NLsl+EVX]*\s")
@@ -44,13 +50,14 @@ _HUNG = "process in d state"
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """Who it is, and what is known of the processes of the hosts: theirs, others', and where others were at all."""
+    """Who it is, and what is known of the processes of the hosts: theirs, others', the commands of theirs, and where others were at all."""
 
     uid: int | None
     name: str | None
     jobs: frozenset[str]
     own_pids: frozenset[tuple[str | None, str]]
     foreign_pids: frozenset[tuple[str | None, str]]
+    own_commands: frozenset[tuple[str | None, str]]
     shared: frozenset[str | None]
 
 
@@ -85,10 +92,12 @@ def for_owner(diagnosis: Diagnosis) -> Diagnosis:
 
 def _known_of(diagnosis: Diagnosis) -> _Owner:
     job = diagnosis.job
-    jobs = frozenset(part for part in re.split(r"[_+.]", job.job_id or "")[:1] if part)
+    named = (job.job_id, job.array_task)  # the array's number is its last task's id
+    jobs = frozenset(part for name in named for part in re.split(r"[_+.]", name or "")[:1] if part)
     uid = job.uid if job.uid is not None else _uid_of_job(diagnosis, jobs)
-    bare = _Owner(uid, job.user, jobs, frozenset(), frozenset(), frozenset())
+    bare = _Owner(uid, job.user, jobs, frozenset(), frozenset(), frozenset(), frozenset())
     own: set[tuple[str | None, str]] = set()
+    commands: set[tuple[str | None, str]] = set()
     foreign: set[tuple[str | None, str]] = set()
     shared: set[str | None] = {host.host for host in diagnosis.hosts if host.shared}
     for host, line in _node_lines(diagnosis):
@@ -97,7 +106,14 @@ def _known_of(diagnosis: Diagnosis) -> _Owner:
             foreign.update((host, pid) for pid in _pids(line))
         elif _names_owner(line, bare):
             own.update((host, pid) for pid in _pids(line))
-    return replace(bare, own_pids=frozenset(own - foreign), foreign_pids=frozenset(foreign), shared=frozenset(shared))
+            commands.update((host, command) for command in _found(_COMMAND, line))
+    return replace(
+        bare,
+        own_pids=frozenset(own - foreign),
+        foreign_pids=frozenset(foreign),
+        own_commands=frozenset(commands),
+        shared=frozenset(shared),
+    )
 
 
 def _uid_of_job(diagnosis: Diagnosis, jobs: frozenset[str]) -> int | None:
@@ -130,7 +146,8 @@ def _in_words(line: str, event: Event) -> str:
     match = (_PS_ROW.match(line) or _PS_AUX_ROW.match(line)) if _PS_FILE.search(event.source) else _OOM_ROW.search(line)
     if match is None:
         return line
-    return f"{'uid' if match['user'].isdecimal() else 'user'}={match['user']} pid={match['pid']} {line}"
+    command = f"Comm: {line.split()[-1]} " if match.re is _OOM_ROW else ""
+    return f"{'uid' if match['user'].isdecimal() else 'user'}={match['user']} pid={match['pid']} {command}{line}"
 
 
 def _allowed(events: Iterable[Event], owner: _Owner, withheld: set[str]) -> tuple[Event, ...]:
@@ -166,7 +183,12 @@ def _is_foreign(line: str, host: str | None, owner: _Owner) -> bool:
     pids = [(host, pid) for pid in _pids(line)]
     if any(pid in owner.foreign_pids for pid in pids):
         return True
-    return bool(pids) and host in owner.shared and not any(pid in owner.own_pids for pid in pids)
+    if host not in owner.shared:
+        return False
+    if pids:
+        return not any(pid in owner.own_pids for pid in pids)
+    commands = [(host, command) for command in _found(_COMMAND, line)]
+    return bool(commands) and not any(command in owner.own_commands for command in commands)
 
 
 def _names_another(line: str, owner: _Owner) -> bool:

@@ -25,6 +25,8 @@ OTHERS = [
     "[2026-11-30T06:50:05.222] [4712.batch] error: *** JOB 4712 ON c03 CANCELLED ***",
     "pam_unix(sshd:session): session opened for user bob by (uid=0)",
     "sshd[811]: Accepted publickey for bob from 10.0.0.1 port 51234 ssh2",
+    "[2026-11-30T06:50:05.222] debug:  Waiting for job 4712's prolog to complete",
+    "[2026-11-30T06:50:05.222] error: prolog failed: rc:1, job 4712",
     "[  107.900000] [    814]  2002   814   421440   244968  2408448        0             0 gaussian",
     "Nov 30 06:50:05 c03 kernel: [814]  2002   814   421440   244968     522        0             0 gaussian",
 ]
@@ -35,6 +37,7 @@ MINE = [
     "[2026-11-30T06:50:05.222] launch task StepId=4711.0 request from UID:1000 GID:1000 HOST:10.77.0.11 PORT:38720",
     "pam_unix(sshd:session): session opened for user eve by (uid=0)",
     "[2026-11-30T06:50:05.222] [4711.extern] done with job",
+    "[2026-11-30T06:50:05.222] debug:  Waiting for job 4711's prolog to complete",
     "[  107.900000] [    815]  1000   815   421440   244968  2408448        0             0 python",
 ]
 THE_MACHINES = [
@@ -51,6 +54,9 @@ THE_MACHINES = [
     "[  107.900000] [    701]     0   701     3042      512    61440        0         -1000 sshd",
     "[  107.900000] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name",
     "Reserved 4711 bytes, process 2 of 3, pid of none",
+    "[ 81234.000000] gaussian invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+    "amdgpu 0000:c1:00.0: job 12 is guilty, skipped",
+    "[2026-11-30T06:50:05.222] task 3 of job 4711.5 exited",
 ]
 
 
@@ -120,14 +126,26 @@ def test_the_same_number_on_another_host_is_another_process(samples: ModuleType)
         "a.out[900]: segfault at 0 ip 0000 sp 0000 error 4 in libc.so.6",
         "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [a.out:900]",
         "a.out (900) used greatest stack depth: 10688 bytes left",
+        "[ 81234.000000] a.out invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+        "Nov 30 06:50:05 c03 kernel: a.out invoked oom-killer: gfp_mask=0x100dca(GFP_HIGHUSER_MOVABLE|__GFP_ZERO), order=0",
+        "a.out: page allocation failure: order:4, mode:0x40dc0(GFP_KERNEL|__GFP_COMP|__GFP_ZERO), nodemask=(null)",
+        "[81234.500000] CPU: 3 PID: 900 Comm: a.out Not tainted 5.14.0",
     ],
 )
-def test_where_others_used_the_node_a_process_of_unknown_owner_is_withheld(samples: ModuleType, line: str) -> None:
+@pytest.mark.parametrize(
+    "whose",
+    [
+        "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=a.out,pid=900,uid=1000",
+        "[  107.900000] [    900]  1000   900   421440   244968  2408448        0             0 a.out",
+        "[  107.9] Out of memory: Killed process 900 (a.out) total-vm:1685652kB, anon-rss:979872kB, UID:1000 pgtables:2408kB",
+    ],
+)
+def test_where_others_used_the_node_a_process_of_unknown_owner_is_withheld(samples: ModuleType, line: str, whose: str) -> None:
     found = with_line(samples, line)
     assert for_owner(found) == found
     hosts = tuple(replace(host, shared=host.host == "c03") for host in found.hosts)
     assert line not in str(for_owner(replace(found, hosts=hosts)).evidence)
-    own = samples.event("host-oom", "c03", None, "audit: uid=1000 pid=900 comm=a.out", None, source="hosts/c03/messages")
+    own = samples.event("host-oom", "c03", None, whose, None, source="hosts/c03/messages")
     assert line in str(for_owner(replace(found, hosts=hosts, context=(own,))).evidence), "that the process is the owner's is known"
 
 
