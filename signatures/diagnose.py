@@ -41,7 +41,7 @@ def diagnose(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Diagno
     relevant = relevant_events(seen, library)
     findings = find(relevant.events, library)
     graph = blame_graph(relevant.events, seen.roster, seen.hosts)
-    early = unmet(findings, seen.job, graph)
+    early = unmet(findings, seen, graph)
     without = set(map(id, early))
     result = attribute([finding for finding in findings if id(finding) not in without], seen, graph, Consequences(library))
     result.alternatives += [Alternative(f.id, f.host, _UNMET) for f in early if f.role in ("initiating", "ambiguous")]

@@ -41,7 +41,7 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
             or _no_process_of_ours(event, seen, library)
             or _elsewhere(event, seen, failed.get(event.signature, ()))
             or _nobody_was_reached(event, seen)
-            or _taken_back(event, seen.recoveries)
+            or _taken_back(event, seen)
             or _overcome(event, seen)
         )
         if reason:
@@ -156,15 +156,22 @@ def _nobody_was_reached(event: Event, seen: Observations) -> str:
     return "no host of the job could be reached: the collector itself may be cut off" if silent >= set(seen.hosts) else ""
 
 
-def _taken_back(event: Event, recoveries: Iterable[RecoveryEvent]) -> str:
-    for recovery in recoveries:
+def _taken_back(event: Event, seen: Observations) -> str:
+    for recovery in seen.recoveries:
         if recovery.signature != event.signature or recovery.host != event.host or event.measured:
             continue
         if any(event.details.get(name, "") != value for name, value in recovery.same.items()):
             continue
-        if _later(recovery, event):
+        if _later(recovery, event) and not _too_late_for_the_job(recovery, event, seen.job.end):
             return "the same host reports afterwards that it recovered"
     return ""
+
+
+def _too_late_for_the_job(recovery: RecoveryEvent, event: Event, end: float | None) -> bool:
+    """What was well again only after the job had ended was not well while it ran."""
+    if end is None or recovery.at is None or event.at is None:
+        return False
+    return event.at.earliest <= end < recovery.at.earliest
 
 
 def _overcome(event: Event, seen: Observations) -> str:

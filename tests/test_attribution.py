@@ -629,6 +629,16 @@ def test_a_servers_filesystem_is_full_for_all_whoever_meets_it_first(tmp_path: P
     assert diagnosis.initiating is not None and diagnosis.initiating.external == "nfs01"
 
 
+def test_no_space_left_is_said_of_inodes_as_well_by_whichever_program(tmp_path: Path) -> None:
+    """What mkdir prints names its path in front; what was measured there decides which of the two it is."""
+    output = 3 * "mkdir: cannot create directory ‘/ckpt/run’: No space left on device\n" + EXITED.format(host="n1", task=0)
+    causes = []
+    for number, full in enumerate((df(ckpt_inodes=100), df(ckpt=100))):
+        files = {"job.txt": FAILED, "logs/slurm-7.out": output, **of_hosts(n1=full, n2=full, n3=full)}
+        causes.append(answer(diagnosed(tmp_path / str(number), files)))
+    assert causes == [("inode-exhausted", None, None, "established"), ("disk-full", None, None, "established")]
+
+
 def test_a_full_filesystem_on_which_nothing_failed_is_not_the_cause(tmp_path: Path) -> None:
     """/ckpt is full as well, but what failed is on n2's own disk, which has space again."""
     output = NO_SPACE.format(path="/scratch/shard-1.pt") + EXITED.format(host="n2", task=1)

@@ -105,3 +105,61 @@ def test_a_hard_mount_does_not_time_out_whatever_its_lease_renewal_says(tmp_path
     hard = diagnosed(tmp_path / "hard", {**files, "hosts/n3/mounts.txt": mounts.format(kind="hard")})
     assert answer(soft)[0] == "nfs-soft-timeout"
     assert answer(hard)[0] != "nfs-soft-timeout"
+
+
+LOOKED_AT = {
+    "hosts/n3/mounts.txt": "nfs01:/ckpt /ckpt nfs4 rw,vers=4.2,hard,proto=tcp 0 0\n",
+    "hosts/n3/df.txt": "nfs01:/ckpt 1000 5 995 1% /ckpt\n",
+}
+OWN_ERROR_OF_N3 = OWN_ERROR.replace("1: ", "2: ")
+ENDS_OF_N3 = "srun: error: n3: task 2: Exited with exit code 1\nsrun: error: n2: task 1: Exited with exit code 1\n"
+
+
+def test_a_stall_from_before_the_job_did_not_make_the_program_fail_on_the_same_host(tmp_path: Path) -> None:
+    """No line says that the server answered again (somebody forced the mount off): but it answers, and the job read its data there."""
+    files = {
+        "job.txt": FAILED,
+        "hosts/n3/clock.txt": clock(),
+        "hosts/n3/dmesg.txt": "[ 3600.000000] nfs: server nfs01 not responding, still trying\n",
+        "logs/slurm-7.out": OWN_ERROR_OF_N3 + ENDS_OF_N3,
+    }
+    diagnosis = diagnosed(tmp_path, files | LOOKED_AT)
+    assert answer(diagnosis) == ("python-exception", "n3", 2, "established")
+    assert [other.why_not for other in diagnosis.alternatives if other.cause == "nfs-server-stall"] == [
+        "it was there before the job started, and nothing shows that the job met it"
+    ]
+
+
+def test_a_stall_from_before_the_job_counts_where_the_server_answered_only_later(tmp_path: Path) -> None:
+    files = {
+        "job.txt": FAILED.replace("FAILED", "TIMEOUT").replace("NonZeroExitCode", "TimeLimit"),
+        "hosts/n3/clock.txt": late_clock(),
+        "hosts/n3/dmesg.txt": "[ 3600.000000] nfs: server nfs01 not responding, still trying\n[ 5400.000000] nfs: server nfs01 OK\n",
+        "logs/slurm-7.out": "slurmstepd: error: *** JOB 7 ON n3 CANCELLED AT 2026-11-30T05:20:00 DUE TO TIME LIMIT ***\n",
+    }
+    diagnosis = diagnosed(tmp_path, files | LOOKED_AT)
+    assert answer(diagnosis)[0] == "nfs-server-stall"
+    assert diagnosis.initiating is not None and diagnosis.initiating.external == "nfs01"
+
+
+def late_clock() -> str:
+    """Asked ten minutes after the job's end, which was at 5000 s of the kernel's clock."""
+    return "sent=1796016600.000\nnode=1796016600.002\nreceived=1796016600.004\nuptime=5600.0\nboot_id=x\n"
+
+
+def test_a_stall_that_ended_only_after_the_job_is_a_cause_and_one_that_ended_before_is_none(tmp_path: Path) -> None:
+    """Watchdogs ended the job at 5000 s while it waited for the server."""
+    cut_off = "2026-11-30 05:20:00,000 ERROR [rank{rank}] watchdog: collective timed out after 600 s\n"
+    files = {
+        "job.txt": FAILED.replace("FAILED", "TIMEOUT").replace("NonZeroExitCode", "TimeLimit"),
+        "logs/slurm-7.out": cut_off.format(rank=0)
+        + "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-30T05:20:00 DUE TO TIME LIMIT ***\n",
+    }
+    stalled = "[ 4400.000000] nfs: server nfs01 not responding, still trying\n[{again:5d}.000000] nfs: server nfs01 OK\n"
+    causes = {}
+    for again in (4420, 5300):
+        folder = tmp_path / str(again)
+        of_hosts = {f"hosts/n{n}/dmesg.txt": stalled.format(again=again) for n in (1, 2, 3)}
+        of_hosts |= {f"hosts/n{n}/clock.txt": late_clock() for n in (1, 2, 3)}
+        causes[again] = answer(diagnosed(folder, files | of_hosts))[0]
+    assert causes == {4420: "time-limit", 5300: "nfs-server-stall"}

@@ -23,7 +23,6 @@ _BEGAN = pytest.StashKey[float]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "cluster: needs the test cluster (root, Debian packages)")
-    config.addinivalue_line("markers", "smoke: of the cluster's tests those that CI runs, as far as their time reaches")
     config.stash[_BEGAN] = time.monotonic()
 
 

@@ -27,7 +27,6 @@ def test_nothing_outside_can_be_reached(cluster: Cluster) -> None:
     assert "Network is unreachable" in cluster.exec(["ip", "route", "get", "192.0.2.1"]).stderr
 
 
-@pytest.mark.smoke
 def test_a_job_completes_on_all_nodes_and_sacct_knows_it(cluster: Cluster) -> None:
     job = cluster.submit("srun bash -c 'echo $SLURM_PROCID $(hostname) $(id -un) >>/ckpt/out.$SLURM_PROCID'", user="bob")
     assert cluster.wait(job) == "COMPLETED"

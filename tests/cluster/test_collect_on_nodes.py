@@ -61,7 +61,6 @@ def test_a_dead_node_is_named_and_the_others_are_still_asked(cluster: Cluster) -
     assert {"hosts/n1/dmesg.txt", "hosts/n2/dmesg.txt"} <= set(collected)
 
 
-@pytest.mark.smoke
 def test_a_job_that_slurm_does_not_know(cluster: Cluster) -> None:
     done = collect(cluster, 99999)
     assert done.returncode == 2

@@ -36,7 +36,6 @@ def failed(checks: Checks) -> set[str]:
     return {name for name, check in checks.items() if check["status"] == "failed"}
 
 
-@pytest.mark.smoke
 def test_a_site_in_order_is_ready(cluster: Cluster) -> None:
     job = cluster.submit("true", nodes=1)
     cluster.wait(job)
@@ -62,7 +61,6 @@ def known_hosts() -> Iterator[Path]:
     path.write_text(text)
 
 
-@pytest.mark.smoke
 def test_a_host_key_is_missing_and_another_has_changed(cluster: Cluster, known_hosts: Path) -> None:
     lines = {line.split(",")[0]: line for line in known_hosts.read_text().splitlines()}
     key_of_n3 = lines["n3"].split(" ", 1)[1]

@@ -42,7 +42,6 @@ def test_an_exception_in_a_file_of_its_own_rank(cluster: Cluster, diagnose: Diag
     assert {f"logs/rank.{rank}/rank-{rank}.log" for rank in range(3)} <= set(files_of(job))
 
 
-@pytest.mark.smoke
 def test_a_segmentation_fault_in_one_rank(cluster: Cluster, diagnose: Diagnose) -> None:
     job = submit(cluster, FAULT="segfault", FAULT_RANK=1)
     assert cluster.wait(job, 90) == "FAILED"
