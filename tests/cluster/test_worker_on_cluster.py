@@ -98,6 +98,8 @@ def test_while_slurm_is_down_jobs_wait_and_afterwards_they_are_told(cluster: Clu
     # Ended as by systemctl: killed, slurmctld would forget the last job's number and give it to the next.
     for name in ("slurmctld", "slurmdbd"):
         cluster.box.signal(name, signal.SIGTERM)
+    for port in (6817, 6819):
+        services.wait_for(lambda port=port: not services.listens(cluster.box, port), f"the end of what listens on {port}")
     try:
         worker.start()
         worker.wait(lambda: worker.lines("slurm-silent"), 120)
