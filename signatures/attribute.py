@@ -162,15 +162,14 @@ def _survived(finding: Finding, progress: Interval) -> bool:
     return bool(ends) and max(ends) + _SURVIVED_S < progress.earliest
 
 
-def _preference(finding: Finding, consequences: Consequences) -> tuple[int, int, int, float, int]:
+def _preference(finding: Finding, consequences: Consequences) -> tuple[bool, bool, int, float, int]:
     """What begins failures before what may; what was found to be so on the host before what was only said ("No space left" is said of
     inodes as well); what is further upstream before what follows; earlier before later."""
     event = first_event(finding)
     at = event.at.middle if event is not None and event.at is not None else float("inf")
     was_measured = any(event.measured and event.strength != "supporting" for event in finding.events)
-    return (
-        0 if finding.role == "initiating" else 1, 0 if was_measured else 1, -len(consequences.of(finding.id)), at, event.line if event else 0,
-    )  # fmt: skip
+    begins, upstream = finding.role == "initiating", len(consequences.of(finding.id))
+    return (not begins, not was_measured, -upstream, at, event.line if event else 0)
 
 
 def _verdict(chosen: Sequence[Finding], sure: _Sure) -> Verdict:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import yaml
+
+if TYPE_CHECKING:
+    import jsonschema
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -70,13 +72,17 @@ def schema_named(name: str) -> dict[str, Any]:
 
 def schema_faults(data: Mapping[str, Any], lines: Lines, schema: Mapping[str, Any]) -> list[str]:
     """All faults against the schema, each as `LINE: FIELD: message`."""
+    import jsonschema  # a tenth of a second, and only a site's own files are judged each time
+
     found = jsonschema.Draft7Validator(schema).iter_errors(data)
     return [_place(fault, lines) for fault in sorted(found, key=lambda e: list(map(str, e.absolute_path)))]
 
 
 def _place(error: jsonschema.ValidationError, lines: Lines) -> str:
     """`LINE: FIELD: message`, pointing at the innermost alternative that came closest to fitting."""
-    best = jsonschema.exceptions.best_match([error])
+    from jsonschema.exceptions import best_match
+
+    best = best_match([error])
     at = tuple(best.absolute_path)
     while at not in lines:
         at = at[:-1]
