@@ -35,7 +35,7 @@ def write_and_post(incidents: Sequence[Incident], folder: Path, state: StateFold
             mails[incident.key] = incident.mail or "no-address"
         elif not incident.mail:
             letters.append(_letter(incident, incident.user, diagnosis, state, config))
-    posted = post_together(letters, knowledge.library, config.mail, state.path, time.time())
+    posted = post_together(letters, knowledge.library, config.mail, state.path, time.time()) if letters else ()
     if "not-kept" in posted:
         raise TryLater(f"{state.path / 'outbox'}: the mail could not be written")
     mails.update(zip((letter.key for letter in letters), posted, strict=True))
