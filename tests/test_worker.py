@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from email import message_from_bytes
 from email.policy import default
@@ -19,10 +19,10 @@ import pytest
 
 from hooks.config import load_config
 from hooks.run import Knowledge, load_knowledge
-from hooks.worker import dispatch, letters, slurm_answers
+from hooks.worker import dispatch, letters, slurm_answers, telling
 from hooks.worker.child import TryLater
 from hooks.worker.incident import Incident
-from hooks.worker.rounds import open_desk, work_once, work_round
+from hooks.worker.rounds import close_desk, open_desk, work_once, work_round
 from hooks.worker.telling import tell
 
 NO_SPACE = "OSError: [Errno 28] No space left on device: '/scratch/x'\n"
@@ -251,6 +251,53 @@ def test_an_incident_that_cannot_be_told_does_not_keep_the_others_of_its_array(
     site.end(701, "TIMEOUT", "0:0", array=(699, 1), user="root")
     work()
     assert [path.name for path in (site.state / "outbox" / "queue").iterdir()] == ["701.0.owner.0"]
+
+
+def test_an_index_that_could_not_be_written_is_written_later(site: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_index = telling.write_index
+
+    def fails(folder: Path) -> int:
+        raise OSError(28, "No space left on device")
+
+    site.end(12, log=NO_SPACE)
+    with monkeypatch.context() as patched:
+        patched.setattr("hooks.worker.telling.write_index", fails)
+        assert not work(), "not all could be done"
+    assert not (site.state / "reports" / "index.html").exists()
+
+    def fails_once(folder: Path) -> int:
+        if not (site.root / "failed").exists():
+            (site.root / "failed").touch()
+            fails(folder)
+        return write_index(folder)
+
+    monkeypatch.setattr("hooks.worker.telling.write_index", fails_once)
+    monkeypatch.setattr("hooks.worker.telling._INDEX_EVERY_S", 0.0)
+    monkeypatch.setattr("hooks.worker.back_off._FIRST_S", 0.0)
+    site.end(13, log=NO_SPACE)
+    assert work()
+    assert "13" in (site.state / "reports" / "index.html").read_text()
+
+
+def test_a_worker_that_never_ends_forgets_what_was_pruned(site: Any, work: Any, knowledge: Knowledge) -> None:
+    for task in range(3):
+        site.end(700 + task, array=(699, task), log=NO_SPACE)
+    desk = open_desk(load_config(site.root / "config.yaml"), knowledge)
+    assert desk is not None
+
+    def work_until(is_so: Callable[[], bool]) -> None:
+        until = time.monotonic() + 120
+        while not is_so():
+            assert time.monotonic() < until
+            work_round(desk, is_last=True)
+            time.sleep(0.05)
+
+    work_until(lambda: len(desk.known.standing_for) == 3 and not desk.untold and not desk.children())
+    next((site.state / "incidents").glob("*.json")).unlink()
+    desk.chore_began.pop("prune")
+    work_until(lambda: not desk.known.incidents and not desk.children())
+    assert (desk.known.standing_for, desk.known.kinds) == ({}, {})
+    close_desk(desk)
 
 
 def test_a_relay_is_waited_for_as_long_as_the_mail_waits(site: Any, knowledge: Knowledge, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,17 @@ class Known:
         self.incidents[incident.key] = incident
         for task in incident.tasks:
             self.standing_for[task.key] = incident.key
+
+    def forget(self, keys: Collection[str]) -> None:
+        """As a worker would that begins now, and finds their files removed."""
+        for key in keys:
+            incident = self.incidents.pop(key)
+            for task in incident.tasks:
+                self.standing_for.pop(task.key, None)
+            if incident.kind:
+                self.kinds[incident.kind].remove(key)
+                if not self.kinds[incident.kind]:
+                    del self.kinds[incident.kind]
 
     def of_kind(self, kind: str) -> list[Incident]:
         return [self.incidents[key] for key in self.kinds.get(kind, ())]

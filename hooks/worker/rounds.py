@@ -61,7 +61,7 @@ def work_once(desk: Desk) -> bool:
         while True:
             more = work_round(desk, is_last=_is_drained(desk))
             if _is_stuck(desk) or (not more and _is_drained(desk) and not can_tell_more(desk)):
-                return not _is_stuck(desk) and not desk.untold
+                return not (_is_stuck(desk) or desk.untold or desk.is_index_stale)
             time.sleep(_BUSY_ROUND_S)
     finally:
         close_desk(desk)

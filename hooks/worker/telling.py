@@ -50,7 +50,7 @@ def can_tell_more(desk: Desk) -> bool:
     now = time.monotonic()
     waiting = {key for key in desk.untold if (back_off := desk.retries.get(_trying(key))) and back_off.is_waiting(now)}
     tried = {key for key in desk.untold if desk.tries.get(_trying(key), 0) >= _TRIES}
-    return bool(desk.untold - waiting - tried) or desk.is_index_stale or desk.has_new_mail
+    return bool(desk.untold - waiting - tried) or (desk.is_index_stale and not _is_index_waiting(desk)) or desk.has_new_mail
 
 
 def _trying(key: str) -> str:
@@ -137,14 +137,38 @@ def _chores(desk: Desk) -> None:
     """Each in a child, so that a slow relay or a folder of many files delays no report."""
     for name in [name for name, one in desk.chores.items() if child.has_ended(one)]:
         ended = desk.chores.pop(name)
-        if why := child.failure_of(ended):
+        why = child.failure_of(ended)
+        if why:
             say("error", f"{name}-failed", why=why.strip())
+        if name == "index":
+            _index_ended(desk, why)
+        elif name == "prune" and not why:
+            _forget_pruned(desk)
         forget_folder(ended)
-    if desk.is_index_stale and _begin(desk, "index", _INDEX_EVERY_S, lambda: _index(desk)):
+    if desk.is_index_stale and not _is_index_waiting(desk) and _begin(desk, "index", _INDEX_EVERY_S, lambda: _index(desk)):
         desk.is_index_stale = False
     if desk.config.mail.enabled and _begin(desk, "deliver", 0.0 if desk.has_new_mail else _DELIVER_EVERY_S, lambda: _deliver(desk)):
         desk.has_new_mail = False
     _begin(desk, "prune", _PRUNE_EVERY_S, lambda: _prune(desk))
+
+
+def _index_ended(desk: Desk, why: str) -> None:
+    """A report that is in no index would not be found until the next one came."""
+    if why:
+        desk.is_index_stale = True
+        desk.retries.setdefault("index", BackOff()).failed(time.monotonic(), why)
+    else:
+        desk.retries.pop("index", None)
+
+
+def _is_index_waiting(desk: Desk) -> bool:
+    return "index" in desk.retries and desk.retries["index"].is_waiting(time.monotonic())
+
+
+def _forget_pruned(desk: Desk) -> None:
+    """A worker that never ends must not know more and more."""
+    there = {path.stem for path in desk.state.incidents.glob("*.json")}
+    desk.known.forget([key for key in desk.known.incidents if key not in there and key not in desk.untold])
 
 
 def _begin(desk: Desk, name: str, every_s: float, work: Callable[[], None]) -> bool:
