@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +12,7 @@ from collector.errors import BadInput
 from hooks.config import Config
 from hooks.installation.layout import CONTROLLER_FILES, NODE_FILES, OURS, WRAPPERS, Layout
 from hooks.installation.plan import Plan
+from hooks.on_disk import write_whole
 
 DROP_IN_MARK = "# Put here by: denpex-collect hooks install"
 
@@ -68,18 +68,7 @@ def wanted_files(plans: tuple[Plan, ...], layout: Layout) -> dict[Path, str]:
 
 def put(path: Path, text: str, mode: int, like: os.stat_result | None = None) -> None:
     """Writes a file whole or not at all, with this mode, and the owner of `like`. Raises BadInput."""
-    temporary = ""
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write(text)
-            file.flush()
-            if like is not None and os.geteuid() == 0:
-                os.fchown(file.fileno(), like.st_uid, like.st_gid)
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        write_whole(path, text.encode("utf-8", "surrogateescape"), mode, like)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise BadInput(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}", "run it as root") from None

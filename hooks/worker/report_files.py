@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from collector.hostlist import fold
+from hooks.on_disk import write_whole
 from hooks.run import Knowledge
 from hooks.worker.access import Access, let_owner_read
 from hooks.worker.incident import Task
-from hooks.worker.state_folder import StateFolder, write_whole
+from hooks.worker.state_folder import StateFolder
 from reports.html import render_html
 from reports.json_form import as_json
 from reports.owner import for_owner

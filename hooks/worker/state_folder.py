@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from collector.errors import BadInput
-from hooks.on_disk import flush
+from hooks.on_disk import write_whole
 
 _LOCK_S = 2.0
 _PROBE_BYTES = 1 << 20
@@ -72,23 +69,6 @@ def lock(folder: int) -> bool:
             if time.monotonic() >= until:
                 return False
             time.sleep(0.05)
-
-
-def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """By a new name and a rename, on the disk before it counts; a reader sees the old file or the new one. Raises OSError."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-        flush(path.parent)
-    except BaseException:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
 
 
 def write_json(path: Path, value: Mapping[str, Any], mode: int = 0o600) -> None:
