@@ -218,9 +218,9 @@ def _report(letter: Letter, diagnosis: Diagnosis, library: Library, settings: Ma
 def _where_the_report_is(letter: Letter, settings: MailSettings, reader: Reader, attachment: Attachment | None) -> str:
     places = [f"It is attached as {attachment.name}."] if attachment else []
     if _links(letter, settings):
-        places.append("It can be read here:")
+        places.append("The report can be read here:")
     elif letter.report is not None:
-        places.append(f"It lies at {letter.report} on the cluster’s administration host.")
+        places.append(f"The report lies at {letter.report} on the cluster’s administration host.")
     return " ".join(places)
 
 
