@@ -51,12 +51,21 @@ def test_all_faulty_files_are_reported_in_one_error(tmp_path: Path) -> None:
     assert caught.value.exit_status == 4
 
 
-def test_faultless_files_are_not_checked_again_until_they_change(tmp_path: Path) -> None:
+def test_faultless_files_are_not_read_again_until_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
-    load_library([shipped_folder()], cache)
-    (noted,) = cache.iterdir()
-    assert noted.name.startswith("faultless-")
+    first = load_library([shipped_folder()], cache)
+    (kept,) = cache.iterdir()
+    with monkeypatch.context() as patched:
+        patched.setattr("signatures.load.parse_yaml", lambda *_: pytest.fail("read again"))
+        assert load_library([shipped_folder()], cache) == first
+    kept.write_bytes(kept.read_bytes()[:1000])
+    assert load_library([shipped_folder()], cache) == first, "what was cut off is read anew"
+    kept.chmod(0o666)
+    with monkeypatch.context() as patched:
+        patched.setattr("signatures.load.parse_yaml", lambda *_: pytest.fail("read again"))
+        with pytest.raises(pytest.fail.Exception):
+            load_library([shipped_folder()], cache)
     own = tmp_path / "own"
     own.mkdir()
     written(own, MODEL.replace("role: initiating\n", "role: guilty\n", 1))
