@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from collector.interval import Interval
 from collector.job import JobFacts
+from signatures.attribution import Attribution
 from signatures.blame import BlameGraph
 from signatures.diagnosis import Alternative, Initiating, Verdict
 from signatures.explain import Consequences, Explanation, explanations, is_scheduler_decision
 from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.locate import locate
 from signatures.observations import Observations
-from signatures.stragglers import straggler
-
-_FAILED_STATES = frozenset(["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "CANCELLED", "BOOT_FAIL", "DEADLINE", "PREEMPTED"])
-
-
-@dataclass(slots=True)
-class Attribution:
-    """`chosen` are the findings of the cause (none: no failure, or nothing was seen); `trail` is the reasoning, step by step."""
-
-    verdict: Verdict
-    chosen: tuple[Finding, ...] = ()
-    initiating: Initiating | None = None
-    alternatives: list[Alternative] = field(default_factory=list)
-    consequences: tuple[Finding, ...] = ()
-    trail: list[str] = field(default_factory=list)
+from signatures.only_consequences import FAILED_STATES, only_consequences
 
 
 def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph, consequences: Consequences) -> Attribution:
-    """Chooses among the findings (DESIGN.md §5); every step leaves a sentence in `trail`."""
-    trail = [_told(finding) for finding in findings]
+    """Chooses among the findings (DESIGN.md §5); every step leaves a sentence."""
+    found = [_told(finding) for finding in findings]
     if ended_well(seen.job):
-        trail.append("Slurm says that the job and all its steps completed with exit code 0: nothing failed.")
+        trail = ["Slurm says that the job and all its steps completed with exit code 0: nothing failed."]
         notes = [Alternative(f.id, f.host, "the job ended well all the same") for f in findings if f.role != "collateral"]
-        return Attribution("no-failure", alternatives=notes, trail=trail)
+        return Attribution("no-failure", alternatives=notes, found=found, trail=trail)
     explained = explanations(findings, consequences)
-    trail += [f"{_named(e.effect)} is explained by {_named(e.cause)}: {e.because}." for e in explained]
+    told = [f"{_named(e.effect)} is explained by {_named(e.cause)}: {e.because}." for e in explained]
+    return replace(_judged(findings, explained, seen, graph, consequences), found=found, explained=told)
+
+
+def _judged(
+    findings: Sequence[Finding], explained: Sequence[Explanation], seen: Observations, graph: BlameGraph, consequences: Consequences
+) -> Attribution:
+    trail: list[str] = []
     effects = {id(e.effect) for e in explained}
     candidates = [f for f in findings if f.role in ("initiating", "ambiguous") and id(f) not in effects]
     telling = [f for f in findings if f.role == "collateral" and f.signature.family != "sched"]
     if not candidates or (telling and all(f.signature.outcome_only for f in candidates)):
-        return _only_consequences(findings, effects, seen, graph, trail)
+        return only_consequences(findings, effects, seen, graph, trail)
     pool = _best_tier(candidates, trail)
     chosen, sure = _choose(pool, graph, consequences, seen.progress, trail)
     late = _later_than_its_consequences(chosen, findings)
@@ -52,7 +46,7 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
         alternative = Alternative(
             chosen[0].id, chosen[0].host, f"it happened after the first {late.id}, which it therefore does not explain"
         )
-        result = _only_consequences([late], set(), seen, graph, trail)
+        result = only_consequences([late], set(), seen, graph, trail)
         result.alternatives.append(alternative)
         return result
     others = [f for f in findings if f not in chosen]
@@ -64,17 +58,17 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
     if rival is not None and verdict == "established":
         verdict = "likely"
         trail.append(f"{_named(rival)} may have come first, and nothing links the two: so it is likely only.")
-    trail.append(f"Verdict on the cause {chosen[0].id}: {verdict}.")
+    concluded = [f"Verdict on the cause {chosen[0].id}: {verdict}."]
     alternatives = _alternatives(candidates, chosen, explained)
     named = where if (where.host or where.rank is not None or where.external) else None
-    return Attribution(verdict, tuple(chosen), named, alternatives, tuple(others), trail)
+    return Attribution(verdict, tuple(chosen), named, alternatives, tuple(others), trail=trail, concluded=concluded)
 
 
 def ended_well(job: JobFacts) -> bool:
     """Job, derived exit code and all steps are well: State alone is not enough (a job is COMPLETED when its script returns 0)."""
     if job.state != "COMPLETED" or job.exit_code or job.signal or job.derived_exit_code:
         return False
-    return not any(step.state in _FAILED_STATES for step in job.steps)
+    return not any(step.state in FAILED_STATES for step in job.steps)
 
 
 def _told(finding: Finding) -> str:
@@ -205,76 +199,6 @@ def _long_before(early: Finding, late: Finding) -> bool:
     ends = [event.at.latest for event in early.logged if event.at is not None]
     begins = [event.at.earliest for event in late.logged if event.at is not None]
     return bool(ends and begins) and len(ends) == len(early.logged) and max(ends) + _LONG_S < min(begins)
-
-
-def _only_consequences(
-    findings: Sequence[Finding], effects: set[int], seen: Observations, graph: BlameGraph, trail: list[str]
-) -> Attribution:
-    """No cause is visible: names the most specific consequence, and a host only where all victims point at one."""
-    visible = [f for f in findings if f.role != "context" and id(f) not in effects] or [f for f in findings if f.role != "context"]
-    if not visible:
-        return _nothing_seen(seen, trail)
-    ranked = sorted(visible, key=_vagueness)
-    cause = (_upstream(ranked) or ranked)[0]
-    trail.append(f"Only consequences are visible; the most specific is {cause.id}. What began them is not in the evidence.")
-    chosen = tuple(f for f in visible if f.id == cause.id)
-    suspect = _suspect(graph, trail) or _afflicted(chosen)
-    rank = straggler((event for finding in findings for event in finding.events if finding.signature.family == "comm"), seen.job, trail)
-    if rank is not None and suspect in (None, seen.roster.host_of_rank(rank)):
-        suspect = seen.roster.host_of_rank(rank)
-    else:
-        rank = None
-    where = Initiating(suspect, rank, None, None) if suspect or rank is not None else None
-    others = tuple(f for f in findings if f not in chosen)
-    alternatives = [Alternative(f.id, f.host, "a consequence as well, or less specific") for f in ranked if f.id != cause.id]
-    return Attribution("not-established", chosen, where, alternatives, others, trail)
-
-
-def _upstream(consequences: Sequence[Finding]) -> list[Finding]:
-    """Those that do not follow from another one that is seen as well."""
-    return [f for f in consequences if not any(_follows(f, other) for other in consequences)]
-
-
-def _follows(effect: Finding, cause: Finding) -> bool:
-    leads = effect.id in cause.signature.leads_to and cause.id not in effect.signature.leads_to
-    return leads and not cause.signature.outcome_only and not begins_surely_before(effect, cause)
-
-
-def _vagueness(finding: Finding) -> tuple[bool, bool, bool, bool, float]:
-    """Sorts the most specific consequence first: Slurm's clearing up says least, then an exit code, then what is general."""
-    signature = finding.signature
-    clearing_up = signature.family == "sched" and finding.role == "collateral"
-    return clearing_up, signature.outcome_only, signature.general, finding.support != "established", _began_at(finding)
-
-
-def _began_at(finding: Finding) -> float:
-    event = first_event(finding)
-    return event.at.middle if event is not None and event.at is not None else float("inf")
-
-
-def _suspect(graph: BlameGraph, trail: list[str]) -> str | None:
-    """The host that at least two victims, or everyone who names anybody, lost, and that itself names nobody."""
-    suspects = [host for host in graph.suspects() if not host.startswith("rank ")]
-    if len(suspects) != 1 or graph.victims_of(suspects[0]) < 2:
-        return None
-    trail.append(f"{graph.victims_of(suspects[0])} others lost {suspects[0]}, which names nobody.")
-    return suspects[0]
-
-
-def _afflicted(chosen: Sequence[Finding]) -> str | None:
-    """The host whose own kernel reports the consequence, where it is the only one: what began it is there, though not what it was."""
-    hosts = {finding.host for finding in chosen}
-    if chosen[0].signature.family != "node" or chosen[0].signature.witness or len(hosts) != 1:
-        return None
-    return next(iter(hosts))
-
-
-def _nothing_seen(seen: Observations, trail: list[str]) -> Attribution:
-    if seen.job.state in _FAILED_STATES:
-        trail.append(f"Slurm says {seen.job.state}, but nothing in the evidence says why.")
-        return Attribution("not-established", trail=trail)
-    trail.append("Nothing in the evidence matches a failure.")
-    return Attribution("no-failure", trail=trail)
 
 
 def _alternatives(candidates: Sequence[Finding], chosen: Sequence[Finding], explained: Sequence[Explanation]) -> list[Alternative]:

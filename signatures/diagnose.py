@@ -13,7 +13,8 @@ from collector.clock import HostClock
 from collector.facts.processes import is_same_user
 from collector.manifest import HostReport
 from signatures.actions import actions_for
-from signatures.attribute import Attribution, attribute
+from signatures.attribute import attribute
+from signatures.attribution import Attribution
 from signatures.beforehand import unmet
 from signatures.blame import BlameGraph, blame_graph
 from signatures.diagnosis import Alternative, Cause, Diagnosis, HostStatus, Initiating, MissingFact
@@ -69,7 +70,7 @@ def _assembled(result: Attribution, seen: Observations, relevant: Relevant, grap
         hosts=_host_table(seen),
         blame=graph.edges,
         reasons=_reasons(result, evidence, seen),
-        reasoning=tuple(result.trail),
+        reasoning=result.reasoning,
         notes=(*unread, *(missing.fact for missing in counted), *_assumptions(seen)),
     )
 
@@ -180,10 +181,8 @@ def _reasons(result: Attribution, evidence: Sequence[Event], seen: Observations)
         when = "when the job ended" if all(f"/{AT_FAILURE}/" in event.source for event in facts) else "afterwards"
         reasons.append(f"Measured {when}, it fits: " + "; ".join(dict.fromkeys(_measured(event) for event in facts[:4])) + ".")
     reasons += _clock_reason(result, seen)
-    skip = ("Found ", "Verdict ")
-    reasons += [step for step in result.trail if not step.startswith(skip) and " is explained by " not in step]
-    explained = sum(1 for step in result.trail if " is explained by " in step)
-    if explained:
+    reasons += result.trail
+    if explained := len(result.explained):
         reasons.append(f"{explained} other {'finding follows' if explained == 1 else 'findings follow'} from it.")
     return tuple(reasons[:6])
 

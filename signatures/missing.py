@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from collector.hostlist import fold
-from signatures.attribute import Attribution
+from signatures.attribution import Attribution
 from signatures.diagnosis import MissingFact
 from signatures.findings import Finding
 from signatures.observations import Observations
