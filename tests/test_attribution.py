@@ -691,3 +691,12 @@ def test_the_label_that_would_have_told_is_named_as_missing(tmp_path: Path) -> N
     labelled = "".join(f"1: {line}\n" for line in error.splitlines())
     diagnosis = diagnosed(tmp_path / "labelled", {"job.txt": FAILED, "logs/slurm-7.out": labelled + ends})
     assert not any("labels" in missing.fact for missing in diagnosis.missing)
+
+
+def test_an_expelled_node_is_named_by_its_name_and_not_by_its_address(tmp_path: Path) -> None:
+    """The manager of the filesystem, n1, tells of n3; both names of it stand in the line."""
+    expelled = "2026-11-30_05:10:00.201+0000: [E] Node 192.0.2.3 (n3) is being expelled because of an expired lease. Pings sent: 60. Replies received: 0.\n"
+    lost = "2026-11-30_05:10:00.317+0000: [E] Lost membership in cluster gpfs.cluster. Unmounting file systems.\n"
+    files = {"job.txt": FAILED, "hosts/n1/mmfs.log.latest": expelled, "hosts/n3/mmfs.log.latest": lost}
+    files |= {f"hosts/{host}/clock.txt": clock(0) for host in ("n1", "n2", "n3")}
+    assert answer(diagnosed(tmp_path, files))[:2] == ("gpfs-unmounted", "n3")
