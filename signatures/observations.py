@@ -23,10 +23,14 @@ _SLACK_AFTER_S = 900.0
 
 @dataclass(frozen=True, slots=True)
 class RecoveryEvent:
-    """A line that cancels earlier events of `signature` on `host` whose details equal `same`."""
+    """A line that cancels earlier events of `signature` on `host` whose details equal `same`.
+
+    `host` and `rank` are what stands on the line itself; None where nothing does.
+    """
 
     signature: str
     host: str | None
+    rank: int | None
     source: str
     line: int
     at: Interval | None

@@ -107,7 +107,7 @@ def _take_line(reading: _Reading, hits: list[tuple[Meaning, Hit]]) -> None:
     for meaning, hit in wanted:
         if meaning.recovery is not None and meaning.signature is not None:
             same = {name: hit.groups.get(name, "") for name in meaning.recovery.same}
-            place = (label.host, reading.text.file.name, hit.line, at, same)
+            place = (label.host, label.rank, reading.text.file.name, hit.line, at, same)
             reading.seen.recoveries.append(RecoveryEvent(meaning.signature.id, *place))
         elif meaning.signature is not None and meaning.signal is not None:
             ago = _began_before(meaning.signal, hit)

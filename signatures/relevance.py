@@ -158,13 +158,21 @@ def _nobody_was_reached(event: Event, seen: Observations) -> str:
 
 def _taken_back(event: Event, seen: Observations) -> str:
     for recovery in seen.recoveries:
-        if recovery.signature != event.signature or recovery.host != event.host or event.measured:
+        if recovery.signature != event.signature or event.measured or not _is_of_the_same(recovery, event):
             continue
         if any(event.details.get(name, "") != value for name, value in recovery.same.items()):
             continue
         if _later(recovery, event) and not _too_late_for_the_job(recovery, event, seen.job.end):
             return "the same host reports afterwards that it recovered"
     return ""
+
+
+def _is_of_the_same(recovery: RecoveryEvent, event: Event) -> bool:
+    """The same host's; or, where an output does not say whose a line is, the same rank's or anybody's of that output: an event was given
+    its host by what else is known of the job, a recovery was not."""
+    if recovery.host is not None:
+        return recovery.host == event.host
+    return recovery.source == event.source and recovery.rank in (None, event.rank)
 
 
 def _too_late_for_the_job(recovery: RecoveryEvent, event: Event, end: float | None) -> bool:

@@ -700,3 +700,22 @@ def test_an_expelled_node_is_named_by_its_name_and_not_by_its_address(tmp_path: 
     files = {"job.txt": FAILED, "hosts/n1/mmfs.log.latest": expelled, "hosts/n3/mmfs.log.latest": lost}
     files |= {f"hosts/{host}/clock.txt": clock(0) for host in ("n1", "n2", "n3")}
     assert answer(diagnosed(tmp_path, files))[:2] == ("gpfs-unmounted", "n3")
+
+
+FINISHED = "I1130 05:12:00.000000 140 torch/distributed/elastic/agent/server/api.py:868] [default] worker group successfully finished. Waiting 300 s.\n"
+
+
+def test_a_restart_that_went_well_takes_back_the_exception_whosever_it_was(tmp_path: Path) -> None:
+    """That it was n2's is known from the task that ended later, for another reason."""
+    output = "Traceback (most recent call last):\nKeyError: 'labels'\n" + FINISHED + EXITED.format(host="n2", task=1)
+    diagnosis = diagnosed(tmp_path, {"job.txt": JOB.format(state="TIMEOUT", reason="TimeLimit", exit="0:0"), "logs/slurm-7.out": output})
+    assert answer(diagnosis)[0] == "time-limit"
+    assert ("n2", "the same host reports afterwards that it recovered") in [
+        (other.host, other.why_not) for other in diagnosis.alternatives if other.cause == "python-exception"
+    ]
+
+
+def test_what_one_rank_recovered_from_another_did_not(tmp_path: Path) -> None:
+    output = "1: Traceback (most recent call last):\n1: KeyError: 'labels'\n2: " + FINISHED + EXITED.format(host="n2", task=1)
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": output})
+    assert answer(diagnosis) == ("python-exception", "n2", 1, "established")
