@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -166,6 +167,9 @@ def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None
     children = [child.rank for child in seen.roster.children if child.host == host]
     if len(children) == 1:
         return children[0]
+    met = _ranks_that_met_it(chosen, others, host)
+    if len(met) == 1:
+        return met.pop()
     rank = _rank_by_consequence(others, host, only_task=len(seen.roster.task_hosts) == 1)
     return rank if rank is not None else _rank_alone(host, seen)
 
@@ -182,6 +186,20 @@ def _first_rank(events: Sequence[Event], chosen: Sequence[Finding], trail: list[
             trail.append(f"Rank {event.rank} has it surely before the other ranks that do.")
             return event.rank
     return None
+
+
+_OF_THE_SCRIPT = re.compile(r"/slurm_script: line \d+: ")
+"""The shell that runs the batch script, and no task: slurmd keeps the script as SlurmdSpoolDir/job7/slurm_script."""
+
+
+def _ranks_that_met_it(chosen: Sequence[Finding], others: Sequence[Finding], host: str) -> set[int]:
+    """Whose own output complains of what was found by other signs, or of what it leads to: a failed read, beside the kernel's word.
+
+    Nobody's, where the batch script complains as well: what stands beside that may be of another command in it.
+    """
+    led_to = [f for f in others if f.role == "initiating" and f.id in chosen[0].signature.leads_to]
+    events = [e for f in (*chosen, *led_to) if f.host == host for e in f.events if e.rank is not None and not e.measured]
+    return set() if any(_OF_THE_SCRIPT.search(event.text) for event in events) else {e.rank for e in events if e.rank is not None}
 
 
 def _rank_by_consequence(others: Sequence[Finding], host: str, only_task: bool) -> int | None:

@@ -719,3 +719,21 @@ def test_what_one_rank_recovered_from_another_did_not(tmp_path: Path) -> None:
     output = "1: Traceback (most recent call last):\n1: KeyError: 'labels'\n2: " + FINISHED + EXITED.format(host="n2", task=1)
     diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": output})
     assert answer(diagnosis) == ("python-exception", "n2", 1, "established")
+
+
+DISK_ERROR = (
+    "[ 4400.000000] sd 0:0:0:0: [sda] tag#22 Sense Key : Medium Error [current]\n"
+    "[ 4400.000100] blk_update_request: I/O error, dev sda, sector 918273640 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "rank"),
+    [("", 1), ("/var/spool/slurmd/job00007/slurm_script: line 9: /local/genome.idx: Input/output error\n", None)],
+    ids=["the task's own words", "the batch script's as well"],
+)
+def test_the_rank_that_met_a_broken_disk_is_the_one_that_says_so(tmp_path: Path, before: str, rank: int | None) -> None:
+    output = before + "bwa mem: fread: Input/output error\n" + EXITED.format(host="n2", task=1)
+    files = {"job.txt": FAILED, "hosts/n2/dmesg.txt": DISK_ERROR, "logs/slurm-7.out": output}
+    files |= {f"hosts/{host}/clock.txt": clock(0) for host in ("n1", "n2", "n3")}
+    assert answer(diagnosed(tmp_path, files)) == ("block-io-error", "n2", rank, "established")
