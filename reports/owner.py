@@ -24,20 +24,26 @@ _UID = re.compile(
 )
 _JOB = re.compile(
     r"\bjob_([0-9]+)\b|\bJobId=[0-9]+_[0-9]+\(([0-9]+)\)|\b(?:JobId|StepId|job[ _]id)[=: ]([0-9]+)(?![0-9_])"
-    r"|\[([0-9]+)\.(?:[0-9]{1,5}|[0-9]{10}|batch|extern|interactive)\]|\bSTEP ([0-9]+)\."
-    r"|(?:^\[[0-9-]{10}T|\bslurmd(?:\[[0-9]+\])?: ).*?\bjob ([0-9]+)(?![0-9_]|\.[0-9])",
+    r"|\[([0-9]+)\.(?:[0-9]{1,5}|[0-9]{10}|batch|extern|interactive)\]|\bSTEP ([0-9]+)\.",
 )
 """The number of a task of an array (`900_4`) is another one than its job id, which alone is known of the own job: it tells nothing."""
+_OF_SLURMD = re.compile(r"^\[[0-9-]{10}T|\bslurmd(?:\[[0-9]+\])?: ")
+_JOB_IN_WORDS = re.compile(r"\bjob ([0-9]+)(?![0-9_]|\.[0-9])")
+"""Only slurmd means one of Slurm's by it: graphics drivers have jobs as well."""
 _PID = re.compile(
     r"\bpid[=: ]+'?([0-9]+)|\bprocess[ =:]+([0-9]+) \(|\btask \S+:([0-9]+) blocked|\b\S+\[([0-9]+)\]:? (?:segfault|traps?|general|bad)"
     r"|\b(?:CPU: [0-9]+ )?PID: ([0-9]+)|\[[^\[\]\s]+:([0-9]+)\]$|\b\S+ \(([0-9]+)\)(?: used greatest stack depth|: drop_caches)",
     re.IGNORECASE,
 )
 _COMMAND = re.compile(
-    r"(?:^|[\]:] )(\S.{0,14}?)(?: invoked oom-killer:|: page allocation (?:failure|stalls))"
+    r"(?:^(?:\S+T\S+ )?|[\]:] )(\S.{0,14}?)(?: invoked oom-killer:|: page allocation (?:failure|stalls))"
     r"|\bComm: (\S+)|\btask=([^,\s]+),pid=|process [0-9]+ \(([^)]+)\)"
 )
 """A process by its command's name. The first two lines of mm/oom_kill.c and mm/page_alloc.c tell nothing else of whose it was."""
+_OF_THE_KERNEL = re.compile(
+    r"(?:swapper|kworker|ksoftirqd|migration|cpuhp|jbd2)/\S*|(?:kswapd|kcompactd|khugepaged|kauditd|nfsd|rcu_|ptlrpcd|xfsaild)\S*"
+)
+"""Threads of the kernel, of the idle processor too: nobody's."""
 _NAME = re.compile(r"\buser(?:name)?=\(?([a-z_][\w.-]*)|\b(?:for|of|by) user ([a-z_][\w.-]*)|\bAccepted \w+ for ([a-z_][\w.-]*)")
 _PS_FILE = re.compile(r"(?:^|/)(?:ps|d-state)[^/]*$")
 _PS_ROW = re.compile(r"\s*(?P<pid>[0-9]+)\s+[0-9]+\s+(?P<user>\S+)\s+[DRSTtWXxZIPKN][<NLsl+EVX]*\s")
@@ -106,7 +112,7 @@ def _known_of(diagnosis: Diagnosis) -> _Owner:
             foreign.update((host, pid) for pid in _pids(line))
         elif _names_owner(line, bare):
             own.update((host, pid) for pid in _pids(line))
-            commands.update((host, command) for command in _found(_COMMAND, line))
+            commands.update((host, command) for command in _commands(line))
     return replace(
         bare,
         own_pids=frozenset(own - foreign),
@@ -187,7 +193,7 @@ def _is_foreign(line: str, host: str | None, owner: _Owner) -> bool:
         return False
     if pids:
         return not any(pid in owner.own_pids for pid in pids)
-    commands = [(host, command) for command in _found(_COMMAND, line)]
+    commands = [(host, command) for command in _commands(line)]
     return bool(commands) and not any(command in owner.own_commands for command in commands)
 
 
@@ -195,16 +201,24 @@ def _names_another(line: str, owner: _Owner) -> bool:
     users = (*_found(_UID, line), *_found(_NAME, line))
     if any(not is_system_user(user) and not is_same_user(user, owner.name, owner.uid) for user in users):
         return True
-    return any(job not in owner.jobs for job in _found(_JOB, line)) and not _names_owner(line, replace(owner, jobs=frozenset()))
+    return any(job not in owner.jobs for job in _jobs(line)) and not _names_owner(line, replace(owner, jobs=frozenset()))
 
 
 def _names_owner(line: str, owner: _Owner) -> bool:
     users = (*_found(_UID, line), *_found(_NAME, line))
-    return any(is_same_user(user, owner.name, owner.uid) for user in users) or any(job in owner.jobs for job in _found(_JOB, line))
+    return any(is_same_user(user, owner.name, owner.uid) for user in users) or any(job in owner.jobs for job in _jobs(line))
 
 
 def _pids(line: str) -> tuple[str, ...]:
     return tuple(pid for pid in _found(_PID, line) if pid != "0")
+
+
+def _jobs(line: str) -> tuple[str, ...]:
+    return (*_found(_JOB, line), *(_found(_JOB_IN_WORDS, line) if _OF_SLURMD.search(line) else ()))
+
+
+def _commands(line: str) -> tuple[str, ...]:
+    return tuple(command for command in _found(_COMMAND, line) if not _OF_THE_KERNEL.fullmatch(command))
 
 
 def _found(pattern: re.Pattern[str], line: str) -> tuple[str, ...]:

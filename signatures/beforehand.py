@@ -8,21 +8,23 @@ from collector.job import JobFacts
 from signatures.blame import BlameGraph
 from signatures.findings import Finding
 from signatures.observations import Observations
+from signatures.relevance import takes_back
 
 
 def unmet(findings: Sequence[Finding], seen: Observations, graph: BlameGraph) -> list[Finding]:
     """Findings of a host all of whose lines are surely older than the job, where nothing later is wrong with that host.
 
     A node may be failing when the job starts on it; then its ranks say so, or the others miss them, or it can still be measured. What is
-    wrong with a server passes by itself, and not always with a line that says so: where the mounts were looked at, that counts.
+    wrong with a server passes, and not always with a line that says so: where it answered later, a failure that its client has a reason
+    of its own for is not the server's.
     """
     early = [finding for finding in findings if _is_early(finding, seen.job) and not _lasted_into_the_job(finding, seen)]
     if not early:
         return []
     known = set(map(id, early))
     met = {finding.host for finding in findings if id(finding) not in known and _is_trouble_of_its_host(finding)}
-    met.update(graph.suspects())
-    return [finding for finding in early if finding.host not in met or _has_passed(finding, seen)]
+    missed = met.union(graph.suspects())
+    return [f for f in early if f.host not in missed or (f.host in met and _answered_later(f, seen))]
 
 
 def _is_early(finding: Finding, job: JobFacts) -> bool:
@@ -36,13 +38,16 @@ def _is_early(finding: Finding, job: JobFacts) -> bool:
 def _lasted_into_the_job(finding: Finding, seen: Observations) -> bool:
     """Whether the host says that it was well again, and may have said so only after the job had started."""
     start = seen.job.start or 0.0
-    own = (one.at for one in seen.recoveries if (one.signature, one.host) == (finding.signature.id, finding.host))
-    return any(at is not None and at.latest > start for at in own)
+    later = [one for one in seen.recoveries if one.at is not None and one.at.latest > start]
+    return any(takes_back(one, event, seen.roster) for one in later for event in finding.events)
 
 
-def _has_passed(finding: Finding, seen: Observations) -> bool:
-    """Of a server's trouble: whether the host's mounts were looked at later, and nothing was found there."""
-    return "shared-filesystem" in finding.signature.scope and bool(seen.survey.mounts.get(finding.host))
+def _answered_later(finding: Finding, seen: Observations) -> bool:
+    """Of a server's trouble, and no host's: whether the host still had its mounts, and `df` found nothing wrong with them."""
+    if finding.signature.scope != ("shared-filesystem",) or "df" not in seen.survey.coverage.get(finding.host or "", {}):
+        return False
+    mounted = {mount.server for mount in seen.survey.mounts.get(finding.host, ())}
+    return bool(finding.servers) and finding.servers <= mounted
 
 
 def _is_trouble_of_its_host(finding: Finding) -> bool:

@@ -16,6 +16,7 @@ import fastjsonschema
 
 from collector.errors import BadSignature
 from collector.private_cache import read_private, write_private
+from signatures import yaml_file
 from signatures.entry import Signature, signature_from
 from signatures.yaml_file import Lines, Place, field_name, parse_yaml, schema_faults, schema_named
 
@@ -102,7 +103,10 @@ def read_signature_file(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _name_of(texts: Mapping[Path, bytes]) -> str:
+    """Other rules, another reader: another name."""
     digest = hashlib.sha256(json.dumps(schema_named(_SCHEMA)).encode())
+    for module in (__file__, yaml_file.__file__):
+        digest.update(Path(module).read_bytes())
     for path, text in texts.items():
         digest.update(f"\0{path}\0{len(text)}\0".encode())
         digest.update(text)

@@ -158,21 +158,29 @@ def _nobody_was_reached(event: Event, seen: Observations) -> str:
 
 def _taken_back(event: Event, seen: Observations) -> str:
     for recovery in seen.recoveries:
-        if recovery.signature != event.signature or event.measured or not _is_of_the_same(recovery, event):
-            continue
-        if any(event.details.get(name, "") != value for name, value in recovery.same.items()):
-            continue
-        if _later(recovery, event) and not _too_late_for_the_job(recovery, event, seen.job.end):
-            return "the same host reports afterwards that it recovered"
+        if takes_back(recovery, event, seen.roster) and not _too_late_for_the_job(recovery, event, seen.job.end):
+            who = "the same host reports afterwards" if recovery.host else "the same output says later"
+            return f"{who} that it recovered"
     return ""
 
 
-def _is_of_the_same(recovery: RecoveryEvent, event: Event) -> bool:
-    """The same host's; or, where an output does not say whose a line is, the same rank's or anybody's of that output: an event was given
-    its host by what else is known of the job, a recovery was not."""
+def takes_back(recovery: RecoveryEvent, event: Event, roster: Roster) -> bool:
+    """Whether it is about the same thing of the same host or rank (server, device), and comes after the event."""
+    if recovery.signature != event.signature or event.measured or not _is_of_the_same(recovery, event, roster):
+        return False
+    return all(event.details.get(name, "") == value for name, value in recovery.same.items()) and _later(recovery, event)
+
+
+def _is_of_the_same(recovery: RecoveryEvent, event: Event, roster: Roster) -> bool:
+    """Where an output does not say who recovered, it was whoever else it does not name, unless a task ends badly after that."""
     if recovery.host is not None:
         return recovery.host == event.host
-    return recovery.source == event.source and recovery.rank in (None, event.rank)
+    if recovery.source != event.source:
+        return False
+    if recovery.rank is not None:
+        return recovery.rank == event.rank
+    ended_badly = any(end.own and end.source == recovery.source and end.line > recovery.line for end in roster.task_ends)
+    return not event.labelled and not ended_badly
 
 
 def _too_late_for_the_job(recovery: RecoveryEvent, event: Event, end: float | None) -> bool:

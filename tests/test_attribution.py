@@ -705,14 +705,36 @@ def test_an_expelled_node_is_named_by_its_name_and_not_by_its_address(tmp_path: 
 FINISHED = "I1130 05:12:00.000000 140 torch/distributed/elastic/agent/server/api.py:868] [default] worker group successfully finished. Waiting 300 s.\n"
 
 
-def test_a_restart_that_went_well_takes_back_the_exception_whosever_it_was(tmp_path: Path) -> None:
-    """That it was n2's is known from the task that ended later, for another reason."""
-    output = "Traceback (most recent call last):\nKeyError: 'labels'\n" + FINISHED + EXITED.format(host="n2", task=1)
-    diagnosis = diagnosed(tmp_path, {"job.txt": JOB.format(state="TIMEOUT", reason="TimeLimit", exit="0:0"), "logs/slurm-7.out": output})
+KEY_ERROR = "Traceback (most recent call last):\nKeyError: 'labels'\n"
+
+
+def test_a_restart_that_went_well_takes_back_the_exception_of_the_only_host(tmp_path: Path) -> None:
+    """That it was n1's is known from the job alone: no line says so."""
+    alone = (
+        JOB.format(state="TIMEOUT", reason="TimeLimit", exit="0:0")
+        .replace("n[1-3]", "n1")
+        .replace("NumNodes=3 NumTasks=3", "NumNodes=1 NumTasks=1")
+    )
+    output = KEY_ERROR + FINISHED + "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-30T05:20:00 DUE TO TIME LIMIT ***\n"
+    diagnosis = diagnosed(tmp_path, {"job.txt": alone, "logs/slurm-7.out": output})
     assert answer(diagnosis)[0] == "time-limit"
-    assert ("n2", "the same host reports afterwards that it recovered") in [
+    assert ("n1", "the same output says later that it recovered") in [
         (other.host, other.why_not) for other in diagnosis.alternatives if other.cause == "python-exception"
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "rank"),
+    [("[rank1]: Traceback (most recent call last):\n[rank1]: KeyError: 'labels'\n", 1), (KEY_ERROR, 1)],
+    ids=["labelled", "unlabelled"],
+)
+def test_that_another_nodes_workers_finished_well_takes_nothing_back(tmp_path: Path, error: str, rank: int) -> None:
+    """Each node runs a torchrun of its own: n1's says that all is well, n2's task ends with an error."""
+    output = error + FINISHED + EXITED.format(host="n2", task=1)
+    diagnosis = diagnosed(tmp_path, {"job.txt": FAILED, "logs/slurm-7.out": output})
+    assert answer(diagnosis)[:2] == ("python-exception", "n2")
+    assert diagnosis.verdict == "established"
+    assert answer(diagnosis)[2] in (rank, None)
 
 
 def test_what_one_rank_recovered_from_another_did_not(tmp_path: Path) -> None:

@@ -142,6 +142,37 @@ def test_a_stall_from_before_the_job_counts_where_the_server_answered_only_later
     assert diagnosis.initiating is not None and diagnosis.initiating.external == "nfs01"
 
 
+def test_that_another_server_answered_again_says_nothing_of_this_one(tmp_path: Path) -> None:
+    lines = "[ 3600.000000] nfs: server nfs01 not responding, still trying\n"
+    lines += "[ 4000.000000] nfs: server nfs02 not responding, still trying\n[ 4005.000000] nfs: server nfs02 OK\n"
+    files = {"job.txt": FAILED, "hosts/n3/clock.txt": clock(), "hosts/n3/dmesg.txt": lines, "logs/slurm-7.out": OWN_ERROR + ENDS}
+    assert answer(diagnosed(tmp_path, files | LOOKED_AT)) == ("python-exception", "n2", 1, "established")
+
+
+def test_a_filesystem_that_a_node_lost_before_the_job_does_not_come_back_by_itself(tmp_path: Path) -> None:
+    """GPFS unmounted it on n3: that its mounts are well is no wonder."""
+    lost = "2026-11-30_04:58:00.317+0000: [E] Lost membership in cluster gpfs.cluster. Unmounting file systems.\n"
+    lost += "2026-11-30_04:58:00.402+0000: [X] File System fs1 unmounted by the system with return code 5 reason code 0\n"
+    missing = "2: Traceback (most recent call last):\n2: FileNotFoundError: [Errno 2] No such file or directory: '/gpfs/fs1/data.bin'\n"
+    files = {
+        "job.txt": FAILED,
+        "hosts/n3/clock.txt": clock(),
+        "hosts/n3/mmfs.log.latest": lost,
+        "hosts/n3/mounts.txt": "/dev/sda1 / ext4 rw,relatime 0 0\n",
+        "hosts/n3/df.txt": "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 1000 5 995 1% /\n",
+        "logs/slurm-7.out": missing + ENDS_OF_N3,
+    }
+    assert answer(diagnosed(tmp_path, files))[:2] == ("gpfs-unmounted", "n3")
+
+
+def test_a_list_of_mounts_does_not_say_that_the_server_answered(tmp_path: Path) -> None:
+    """`df` is not there (it was not asked, or not in time), and both others lost n3, which says nothing."""
+    lost = LOST_N3.format(rank=0) + LOST_N3.format(rank=1)
+    files = {"job.txt": FAILED, "hosts/n3/clock.txt": clock(), "hosts/n3/dmesg.txt": STALL_BEFORE, "logs/slurm-7.out": lost}
+    files["hosts/n3/mounts.txt"] = LOOKED_AT["hosts/n3/mounts.txt"]
+    assert answer(diagnosed(tmp_path, files))[0] == "nfs-server-stall"
+
+
 def late_clock() -> str:
     """Asked ten minutes after the job's end, which was at 5000 s of the kernel's clock."""
     return "sent=1796016600.000\nnode=1796016600.002\nreceived=1796016600.004\nuptime=5600.0\nboot_id=x\n"

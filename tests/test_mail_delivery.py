@@ -26,7 +26,7 @@ from hooks.mailing.deliver import Delivery, deliver_due
 from hooks.mailing.digest import _read, fold_held
 from hooks.mailing.letter import Letter
 from hooks.mailing.outbox import PLACES, open_outbox
-from hooks.mailing.post import post, post_together
+from hooks.mailing.post import post as post_together
 from reports.html import render_html
 from reports.owner import for_owner
 from signatures.load import Library
@@ -61,6 +61,10 @@ def library(samples: ModuleType) -> Library:
 def letter(samples: ModuleType, key: str = "4711.0", **more: Any) -> Letter:
     values: dict[str, Any] = {"user": "eve", "mail_user": None, "report": None, "jobs": ("4711",), **more}
     return Letter(key=key, diagnosis=values.pop("diagnosis", None) or samples.host_cause(), **values)
+
+
+def post(one: Letter, library: Library, chosen: MailSettings, state: Path, now: float) -> str:
+    return post_together((one,), library, chosen, state, now)[0]
 
 
 def in_place(state: Path, place: str) -> list[str]:
@@ -416,7 +420,7 @@ def test_the_failures_of_an_array_come_as_one_mail(samples: ModuleType, library:
     many = letter(samples, "901.0", jobs=tasks[:100], mail_user="eve@uni.example,lab@uni.example")
     few = letter(samples, "902.0", jobs=tasks[100:], mail_user="eve@uni.example,lab@uni.example", diagnosis=samples.shared_server(2))
     with servers.running() as relay:
-        chosen = settings(relay.port, attach_mb=5, per_user_per_hour=3, admins=["hpc@uni.example"])
+        chosen = settings(relay.port, attach_mb=5, per_user_per_hour=2, admins=["hpc@uni.example"])
         assert post_together((many, few), library, chosen, tmp_path, NOW) == ("queued", "queued")
         assert post_together((few, many), library, chosen, tmp_path, NOW + 1) == ("already", "already")
         assert post(few, library, chosen, tmp_path, NOW + 2) == "already"
@@ -558,7 +562,7 @@ def killing(name):
 for name in real:
     setattr(outbox, name, killing(name))
 chosen = config_from({{"mail": {{"domain": "uni.example", "attach_mb": 0, "admins": ["hpc@uni.example"]}}}}, None).mail
-print(post(Letter("1.0", "eve", None, samples.shared_server(2), None, ("1",)), samples.library(), chosen, Path({state!r}), {now}))
+print(post([Letter("1.0", "eve", None, samples.shared_server(2), None, ("1",))], samples.library(), chosen, Path({state!r}), {now})[0])
 """
 
 

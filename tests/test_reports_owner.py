@@ -27,6 +27,7 @@ OTHERS = [
     "sshd[811]: Accepted publickey for bob from 10.0.0.1 port 51234 ssh2",
     "[2026-11-30T06:50:05.222] debug:  Waiting for job 4712's prolog to complete",
     "[2026-11-30T06:50:05.222] error: prolog failed: rc:1, job 4712",
+    "[2026-11-30T06:50:05.222] [4712.batch] error: waits for job 4711",
     "[  107.900000] [    814]  2002   814   421440   244968  2408448        0             0 gaussian",
     "Nov 30 06:50:05 c03 kernel: [814]  2002   814   421440   244968     522        0             0 gaussian",
 ]
@@ -56,6 +57,9 @@ THE_MACHINES = [
     "Reserved 4711 bytes, process 2 of 3, pid of none",
     "[ 81234.000000] gaussian invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
     "amdgpu 0000:c1:00.0: job 12 is guilty, skipped",
+    "[81234.500000] CPU: 3 PID: 0 Comm: swapper/3 Not tainted 5.14.0",
+    "swapper/3: page allocation failure: order:4, mode:0x40dc0(GFP_KERNEL|__GFP_COMP|__GFP_ZERO), nodemask=(null)",
+    "[81234.500000] kswapd0: page allocation failure: order:0, mode:0x40dc0(GFP_KERNEL), nodemask=(null)",
     "[2026-11-30T06:50:05.222] task 3 of job 4711.5 exited",
 ]
 
@@ -128,6 +132,7 @@ def test_the_same_number_on_another_host_is_another_process(samples: ModuleType)
         "a.out (900) used greatest stack depth: 10688 bytes left",
         "[ 81234.000000] a.out invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
         "Nov 30 06:50:05 c03 kernel: a.out invoked oom-killer: gfp_mask=0x100dca(GFP_HIGHUSER_MOVABLE|__GFP_ZERO), order=0",
+        "2026-11-30T06:50:05,123456+00:00 a.out invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
         "a.out: page allocation failure: order:4, mode:0x40dc0(GFP_KERNEL|__GFP_COMP|__GFP_ZERO), nodemask=(null)",
         "[81234.500000] CPU: 3 PID: 900 Comm: a.out Not tainted 5.14.0",
     ],
@@ -153,6 +158,14 @@ def test_lines_around_the_evidence_are_withheld_one_by_one(samples: ModuleType) 
     found = with_line(samples, THE_MACHINES[0], before=(OTHERS[0], "perf: interrupt took too long"), after=(OTHERS[1],))
     event = for_owner(found).evidence[-1]
     assert (event.before, event.after) == ((WITHHELD, "perf: interrupt took too long"), (WITHHELD,))
+
+
+def test_the_kernels_own_threads_are_nobodys_on_a_shared_node_either(samples: ModuleType) -> None:
+    for line in THE_MACHINES:
+        if "swapper" in line or "kswapd" in line:
+            found = with_line(samples, line)
+            shared = replace(found, hosts=tuple(replace(host, shared=host.host == "c03") for host in found.hosts))
+            assert for_owner(shared) == shared
 
 
 def test_what_is_said_of_hung_processes_goes_on_shared_hosts(samples: ModuleType) -> None:

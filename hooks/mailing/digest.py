@@ -16,7 +16,7 @@ from reports.mail import mail_of
 from reports.mail_folded import Brief, digest_page
 from reports.mail_page import MailPage
 
-_SMALL = "There were more mails in an hour than mail.per_user_per_hour allows: these waited, and come as one."
+_SMALL = "These waited, and come as one: there were more mails in an hour than mail.per_user_per_hour allows, or they are of one array."
 
 
 def fold_held(root: Path, settings: MailSettings, now: float) -> None:
@@ -29,10 +29,16 @@ def fold_held(root: Path, settings: MailSettings, now: float) -> None:
     for name in sorted(names_in(root, "held"), key=lambda name: (due_at(root, "held", name), name)):
         envelope = _read(root / "held" / name / ENVELOPE)
         groups[envelope.get("who", ""), envelope.get("to", "")].append(name)
+    whose = {who for who, _ in groups}
+    may_send = {who for who in whose if limits.may_send(root, who, settings.per_user_per_hour, now)}
+    counted: set[str] = set()
     for (who, to), names in groups.items():
         folded = _clear_folded(root, names)
         left = [name for name in names if name not in folded]
-        if left and to and limits.may_send(root, who, settings.per_user_per_hour, now):
+        if left and to and who in may_send:
+            if who not in counted:  # one mail, at however many addresses
+                limits.count(root, who, now)
+                counted.add(who)
             about = "on the cluster’s side" if who == limits.ADMINS else "of your jobs"
             fold(root, who, to, left, digest_page(briefs_of(root, left), about, (_SMALL,)), settings, now)
 
@@ -61,7 +67,6 @@ def fold(
     content = message_bytes(mail_of(page), name, to, settings, now, attachments)
     envelope = {"who": who, "reader": "digest", "to": to, "sender": sender_of(settings), "posted": now, "folds": list(names)}
     put(root, "queue", name, {MESSAGE: content, ENVELOPE: json.dumps(envelope).encode()}, due=now)
-    limits.count(root, who, now)
     _put_away(root, names)
 
 

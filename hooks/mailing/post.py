@@ -68,16 +68,12 @@ class _To:
         return {address: name_of(letter.key, self.reader, str(number)) for number, address in enumerate(self.addresses)}
 
 
-def post(letter: Letter, library: Library, settings: MailSettings, state: Path, now: float) -> Posted:
-    """Puts the letter's mails into STATE/outbox, each once for ever, and says what became of the owner's.
+def post(letters: Sequence[Letter], library: Library, settings: MailSettings, state: Path, now: float) -> tuple[Posted, ...]:
+    """Puts the letters' mails into STATE/outbox, each letter once for ever, and says what became of each owner's. Letters of one array are
+    posted together: whoever gets a mail of several of them gets one for all.
 
     Raises nothing for a disk that is full or cannot be written: that is `not-kept`, and the same call can be made again later.
     """
-    return post_together((letter,), library, settings, state, now)[0]
-
-
-def post_together(letters: Sequence[Letter], library: Library, settings: MailSettings, state: Path, now: float) -> tuple[Posted, ...]:
-    """The same for the failures of one array: whoever gets a mail of several of them gets one for all."""
     not_kept: tuple[Posted, ...] = tuple("not-kept" for _ in letters)
     try:
         root = open_outbox(state)
@@ -153,6 +149,7 @@ def _queue_array(letters: Sequence[Letter], to: _To, office: _Office) -> None:
     admins = ", ".join(office.settings.admins)
     small = (WHY_ADMINS,) if to.reader == "admins" else (_ARRAY_WHY, how_to_refuse(admins))
     held = set(names_in(office.root, "held"))
+    limits.count(office.root, to.who, office.now)
     for address in to.addresses:
         names = [name for name in (to.names(letter)[address] for letter in letters) if name in held]
         if names:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hooks.config import Config
 from hooks.mailing.letter import Letter
-from hooks.mailing.post import post_together
+from hooks.mailing.post import post
 from hooks.run import Knowledge, diagnose_target
 from hooks.worker.child import TryLater
 from hooks.worker.incident import Incident
@@ -35,7 +35,7 @@ def write_and_post(incidents: Sequence[Incident], folder: Path, state: StateFold
             mails[incident.key] = incident.mail or "no-address"
         elif not incident.mail:
             letters.append(_letter(incident, incident.user, diagnosis, state, config))
-    posted = post_together(letters, knowledge.library, config.mail, state.path, time.time()) if letters else ()
+    posted = post(letters, knowledge.library, config.mail, state.path, time.time()) if letters else ()
     if "not-kept" in posted:
         raise TryLater(f"{state.path / 'outbox'}: the mail could not be written")
     mails.update(zip((letter.key for letter in letters), posted, strict=True))

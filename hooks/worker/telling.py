@@ -108,7 +108,12 @@ def _reap(desk: Desk) -> None:
 
 def _conclude(desk: Desk, one: Telling) -> None:
     why = child.failure_of(one.child)
-    mails = {} if why else told_in(one.child.folder)
+    mails: dict[str, str] = {}
+    if not why:
+        try:
+            mails = told_in(one.child.folder)
+        except (ValueError, FileNotFoundError) as error:
+            why = f"its result cannot be read: {error}"
     for incident in one.incidents:
         if why:
             _failed(desk, incident, why, is_ours=not child.is_for_later(one.child))
