@@ -237,7 +237,7 @@ save() { # WHY
 prepare() { # FOLDER
     if [ -h "$1" ]; then
         echo 'is a link'
-    elif ! [ -d "$1" ] && ! mkdir "$1"; then
+    elif ! [ -d "$1" ] && ! mkdir "$1" && ! [ -d "$1" ]; then
         echo 'cannot be made'
     elif ! cd -P "$1" || [ "${PWD##*/}" != "${1##*/}" ]; then
         echo 'cannot be entered'

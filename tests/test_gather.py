@@ -219,7 +219,7 @@ def test_an_interrupt_keeps_what_has_come(server: Any, tmp_path: Path) -> None:
     threading.Thread(target=interrupt).start()
     began = time.monotonic()
     gathered = _gather(server, _job(("n1", "n2", "n3")), tmp_path, probe=slow)
-    assert time.monotonic() - began < 40
+    assert time.monotonic() - began < 55, "the others would have taken 60 s"
     assert gathered.manifest.interrupted
     assert read_manifest((gathered.folder / "manifest.json").read_text()) == gathered.manifest
     statuses = Counter(report.status for report in gathered.manifest.hosts)
