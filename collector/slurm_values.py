@@ -15,6 +15,8 @@ _COMPACT = {
     "SE": "SPECIAL_EXIT", "SO": "STAGE_OUT", "RV": "REVOKED", "SI": "SIGNALING", "ST": "STOPPED",
 }  # fmt: skip
 _LONG = (*_COMPACT.values(), "LAUNCH_FAILED", "RECONFIG_FAIL")
+FAILED_STATES = frozenset("BOOT_FAIL CANCELLED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT".split())
+"""In which a job or a step ends other than well."""
 _STATE = re.compile(r"[A-Z][A-Z_]*")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from collector.interval import Interval
 from collector.job import JobFacts
+from collector.slurm_values import FAILED_STATES
 from signatures.attribution import Attribution
 from signatures.blame import BlameGraph
 from signatures.diagnosis import Alternative, Initiating, Verdict
@@ -14,7 +15,7 @@ from signatures.explain import Consequences, Explanation, explanations, is_sched
 from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.locate import locate
 from signatures.observations import Observations
-from signatures.only_consequences import FAILED_STATES, only_consequences
+from signatures.only_consequences import only_consequences
 
 
 def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph, consequences: Consequences) -> Attribution:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from collector.slurm_values import FAILED_STATES
 from signatures.attribution import Attribution
 from signatures.blame import BlameGraph
 from signatures.diagnosis import Alternative, Initiating
 from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.observations import Observations
 from signatures.stragglers import straggler
-
-FAILED_STATES = frozenset(["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "CANCELLED", "BOOT_FAIL", "DEADLINE", "PREEMPTED"])
 
 
 def only_consequences(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from difflib import unified_diff
@@ -12,7 +10,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import mail_server as smtpd
 import pytest
+import report_samples
+import ssh_server as sshd
+import worker_site
 
 _HERE = Path(__file__).parent
 
@@ -45,23 +47,19 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 @pytest.fixture(scope="session")
 def samples() -> ModuleType:
     """The module report_samples.py."""
-    return load_samples()
-
-
-def load_samples() -> ModuleType:
-    return _load("report_samples")
+    return report_samples
 
 
 @pytest.fixture(scope="session")
 def ssh_server() -> ModuleType:
     """The module ssh_server.py: keys, and sockets that behave like broken hosts."""
-    return _load("ssh_server")
+    return sshd
 
 
 @pytest.fixture(scope="session")
 def mail_server() -> ModuleType:
     """The module mail_server.py: SMTP servers, good and bad, and certificates."""
-    return _load("mail_server")
+    return smtpd
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +74,4 @@ def server(ssh_server: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture
 def site(tmp_path: Path) -> Any:
     """A site for the worker: Slurm's commands, a queue, a state folder (worker_site.py)."""
-    return _load("worker_site").make_site(tmp_path)
-
-
-def _load(name: str) -> ModuleType:
-    """In importlib mode tests cannot import one another, so what they share is loaded by its path, once."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, _HERE / f"{name}.py")
-        assert spec and spec.loader
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    return worker_site.make_site(tmp_path)

@@ -9,18 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from diagnosing import diagnosed
 
 from collector.bundle import open_bundle
 from collector.manifest import HostReport, Manifest, manifest_text
 from collector.survey import Survey, survey
-from signatures.diagnose import diagnose
-from signatures.diagnosis import Diagnosis
-from signatures.load import load_library, shipped_folder
-from signatures.vocabulary import build_vocabulary
 
 CASE = Path(__file__).parent / "cases" / "inj-scratch-full-one-host" / "input"
-LIBRARY = load_library([shipped_folder()])
-VOCABULARY = build_vocabulary(LIBRARY, None)
 CLEAN = "Filesystem 1024-blocks Used Available Capacity Mounted on\nscratch 6144 10 6134 1% /scratch\n"
 BOOT = "1c7ae86d-462d-41de-871e-1a33aa68ebf6"
 
@@ -54,11 +49,6 @@ def facts(bundle: Path, host: str, name: str) -> list[str]:
 def scanned(bundle: Path, host: str, stem: str) -> list[str]:
     with surveyed(bundle) as found:
         return sorted(text.file.name for text in found.texts if text.host == host and f"/{stem}." in text.file.name)
-
-
-def diagnosed(bundle: Path) -> Diagnosis:
-    with open_bundle(str(bundle)) as opened:
-        return diagnose(opened, LIBRARY, VOCABULARY)
 
 
 def test_a_disk_that_was_full_and_is_not_any_more(case: Path) -> None:

@@ -7,23 +7,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from diagnosing import diagnosed
 
-from collector.bundle import open_bundle
 from reports.json_form import as_json
-from signatures.diagnose import diagnose
-from signatures.load import load_library, shipped_folder
-from signatures.vocabulary import build_vocabulary
 
 CASES = sorted(path.parent for path in (Path(__file__).parent / "cases").glob("*/case.yaml"))
-LIBRARY = load_library([shipped_folder()])
-VOCABULARY = build_vocabulary(LIBRARY, None)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
 def test_the_answer_is_right_and_unchanged(case: Path, request: pytest.FixtureRequest) -> None:
     expected = yaml.safe_load((case / "case.yaml").read_text(encoding="utf-8"))["expect"]
-    with open_bundle(str(case / "input")) as bundle:
-        answer = as_json(diagnose(bundle, LIBRARY, VOCABULARY))
+    answer = as_json(diagnosed(case / "input"))
     where = answer["initiating"] or {"host": None, "rank": None}
     cause = answer["cause"]["id"] if answer["cause"] else None
     assert cause in (expected["cause"] or [None])

@@ -8,23 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from diagnosing import LIBRARY, diagnosed
 
-from collector.bundle import open_bundle
 from collector.interval import Interval
 from reports.json_form import as_json
 from reports.page import page_of
 from signatures import explain
-from signatures.diagnose import diagnose
 from signatures.diagnosis import Diagnosis
 from signatures.event import Event
 from signatures.explain import Consequences, explanations
 from signatures.findings import Finding, find
-from signatures.load import load_library, shipped_folder
-from signatures.vocabulary import build_vocabulary
 
-LIBRARY = load_library([shipped_folder()])
 CONSEQUENCES = Consequences(LIBRARY)
-VOCABULARY = build_vocabulary(LIBRARY, None)
 SRUN = "srun: error: n1: task 0: Exited with exit code 1"
 
 
@@ -111,11 +106,6 @@ UNAUTHORISED = (
     "[rank2]: requests.exceptions.HTTPError: 401 Client Error: Unauthorized for url: https://huggingface.co/{}/resolve/main/config.json\n"
 )
 """Two signals of `auth-failure` match it."""
-
-
-def diagnosed(folder: Path) -> Diagnosis:
-    with open_bundle(str(folder)) as bundle:
-        return diagnose(bundle, LIBRARY, VOCABULARY)
 
 
 def test_a_line_that_several_signals_match_is_one_piece_of_evidence(tmp_path: Path) -> None:

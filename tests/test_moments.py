@@ -6,16 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from diagnosing import diagnosed
 
-from collector.bundle import open_bundle
-from signatures.diagnose import diagnose
 from signatures.diagnosis import Diagnosis
 from signatures.event import Event
-from signatures.load import load_library, shipped_folder
-from signatures.vocabulary import build_vocabulary
 
-LIBRARY = load_library([shipped_folder()])
-VOCABULARY = build_vocabulary(LIBRARY, None)
 NOON = 1796040000.0
 """2026-11-30 12:00:00 UTC"""
 
@@ -56,14 +51,7 @@ ONE_FILE_EACH = {f"logs/rank-{rank}.log": "\n".join(lines) + "\n" for rank, line
 ONE_FILE_FOR_ALL = {"logs/slurm-7.out": "".join(f"{rank}: {line}\n" for rank in (1, 0, 2) for line in LOGS[rank]) + ENDS}
 
 
-def diagnosed(folder: Path, files: Mapping[str, str]) -> Diagnosis:
-    clocks = {f"hosts/n{rank + 1}/clock.txt": clock(offset) for rank, offset in OFFSETS.items()}
-    for name, text in {"job.txt": JOB, **clocks, **files}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    with open_bundle(str(folder)) as bundle:
-        return diagnose(bundle, LIBRARY, VOCABULARY)
+CLOCKS = {f"hosts/n{rank + 1}/clock.txt": clock(offset) for rank, offset in OFFSETS.items()}
 
 
 def exception_of(diagnosis: Diagnosis, rank: int) -> Event:
@@ -72,7 +60,7 @@ def exception_of(diagnosis: Diagnosis, rank: int) -> Event:
 
 @pytest.mark.parametrize("files", [ONE_FILE_EACH, ONE_FILE_FOR_ALL], ids=["one file each", "one file for all"])
 def test_wrong_clocks_of_hosts_that_only_sruns_last_lines_name(tmp_path: Path, files: Mapping[str, str]) -> None:
-    diagnosis = diagnosed(tmp_path, files)
+    diagnosis = diagnosed(tmp_path, {"job.txt": JOB, **CLOCKS, **files})
     assert diagnosis.initiating is not None
     assert (diagnosis.initiating.host, diagnosis.initiating.rank) == ("n2", 1)
     for rank, failed in FAILED_AT.items():
@@ -84,7 +72,7 @@ def test_wrong_clocks_of_hosts_that_only_sruns_last_lines_name(tmp_path: Path, f
 def test_a_line_whose_writer_is_unknown_is_dated_by_no_clock_in_particular(tmp_path: Path) -> None:
     """Not even by the batch host's, which only writes the file."""
     output = "".join(f"{line}\n" for rank in (1, 0, 2) for line in LOGS[rank]).replace("[rank", "[worker") + ENDS
-    diagnosis = diagnosed(tmp_path, {"logs/slurm-7.out": output})
+    diagnosis = diagnosed(tmp_path, {"job.txt": JOB, **CLOCKS, "logs/slurm-7.out": output})
     assert diagnosis.initiating is None or diagnosis.initiating.host is None
     events = [event for event in diagnosis.evidence if event.signal == "exception-line"]
     assert len(events) == 3
@@ -96,6 +84,6 @@ def test_a_line_whose_writer_is_unknown_is_dated_by_no_clock_in_particular(tmp_p
 def test_a_traceback_without_a_record_above_it_lies_between_its_neighbours(tmp_path: Path) -> None:
     """It may have been printed long after the last stamped line."""
     files = {**ONE_FILE_EACH, "logs/rank-1.log": "\n".join(LOGS[1]).replace("ERROR this rank has failed", "INFO step 4/20") + "\n"}
-    at = exception_of(diagnosed(tmp_path, files), 1).at
+    at = exception_of(diagnosed(tmp_path, {"job.txt": JOB, **CLOCKS, **files}), 1).at
     assert at is not None
     assert at.earliest == pytest.approx(NOON, abs=0.01) and at.latest > NOON + 60

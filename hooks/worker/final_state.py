@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from collector.job import JobFacts, StepFacts
 from collector.slurm_text import merge
+from collector.slurm_values import FAILED_STATES
 from hooks.config import WorkerSettings
 from hooks.worker.slurm_answers import Run
 
-_FAILED = frozenset("BOOT_FAIL CANCELLED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT".split())
 _GOING_ON = frozenset("RUNNING SUSPENDED COMPLETING STOPPED RESIZING SIGNALING STAGE_OUT CONFIGURING PENDING".split())
 _NOT_OF_THE_JOB = ("extern",)
 """Slurm's own step, which is cancelled with every job that is."""
@@ -61,7 +61,8 @@ def judge(run: Run, settings: WorkerSettings, keeps_accounts: bool, now: float) 
         return Unsettled(why)
     job = _facts(run)
     if job is None or job.state is None or job.start is None:
-        return Settled("never-ran" if job is not None and job.state in _FAILED else "unknown-to-slurm", (job and job.state) or "UNKNOWN")
+        state = (job and job.state) or "UNKNOWN"
+        return Settled("never-ran" if state in FAILED_STATES else "unknown-to-slurm", state)
     if why := _excluded(job, settings):
         return Settled(why, job.state)
     return _judged(run, job)
@@ -69,7 +70,7 @@ def judge(run: Run, settings: WorkerSettings, keeps_accounts: bool, now: float) 
 
 def _judged(run: Run, job: JobFacts) -> Judgement:
     state = job.state or ""
-    if state in _FAILED or (state == "REQUEUED" and job.exit_code):
+    if state in FAILED_STATES or (state == "REQUEUED" and job.exit_code):
         return Failed(run, job, is_doubtful=False)
     if state == "REQUEUED":
         return Settled("requeued-by-request", state)  # by scontrol, or for a job of higher rank
@@ -84,7 +85,7 @@ def _is_odd(job: JobFacts) -> bool:
 
 
 def _is_failed_step(step: StepFacts) -> bool:
-    return step.step not in _NOT_OF_THE_JOB and (step.state in _FAILED or bool(step.exit_code or step.signal))
+    return step.step not in _NOT_OF_THE_JOB and (step.state in FAILED_STATES or bool(step.exit_code or step.signal))
 
 
 def _has_open_steps(job: JobFacts) -> bool:

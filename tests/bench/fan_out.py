@@ -10,7 +10,6 @@ healthy hosts, for comparison: clush sends it on standard input, as we do; pdsh 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import resource
 import shutil
@@ -20,9 +19,11 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import ssh_server
 
 from collector.hostlist import fold
 from collector.job import JobFacts
@@ -33,14 +34,6 @@ from hooks.progress import Quiet
 
 _SMALL = b"""w=0123456789abcdef; echo denpex-probe 1 $w; echo $w begin dmesg.txt; head -c 100000 /dev/zero | tr '\\0' x
 echo; echo $w end dmesg.txt ok 0; echo $w complete 0.01\n"""
-
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / f"{name}.py")
-    assert spec and spec.loader
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _cpu(who: int) -> float:
@@ -82,7 +75,6 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--real-probe", action="store_true", help="send hooks/probe.sh instead of a text that prints 100 KB")
     args = parser.parse_args()
-    ssh_server = _load("ssh_server")
     if ssh_server.ABSENT:
         sys.exit(ssh_server.ABSENT)
     probe = probe_text() if args.real_probe else _SMALL

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from lab import cluster as lab_cluster
 from lab import packages
 from lab.cluster import Cluster
 from lab.collecting import diagnosed
+from lab.layout import OUTSIDE
 
 _BEGAN = pytest.StashKey[float]()
+_FAILED = pytest.StashKey[bool]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,6 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("cluster"):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -52,14 +62,32 @@ def running_cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest) -> Cluster:
-    """In order: no jobs, no faults, all nodes idle. With $DENPEX_CLUSTER_SECONDS no test begins later than that."""
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """In order: no jobs, no faults, all nodes idle. With $DENPEX_CLUSTER_SECONDS no test begins later than that.
+
+    What a failed test's programs wrote is kept under the test's name, since the next test overwrites it.
+    """
     most = float(os.environ.get("DENPEX_CLUSTER_SECONDS", "inf"))
     if time.monotonic() - request.config.stash[_BEGAN] > most:
         pytest.skip(f"the {most:g} s for tests on the cluster are over")
     running_cluster: Cluster = request.getfixturevalue("running_cluster")
     running_cluster.restore()
-    return running_cluster
+    began = time.time()
+    yield running_cluster
+    if request.node.stash.get(_FAILED, False):
+        _keep(OUTSIDE / "failed" / request.node.name, began)
+
+
+def _keep(folder: Path, since: float) -> None:
+    """Copy the logs, the worker's state and the reports and bundles of jobs that were written since then (seconds, Unix time)."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in ("log", "state"):
+        if (OUTSIDE / name).is_dir():
+            shutil.copytree(OUTSIDE / name, folder / name, ignore_dangling_symlinks=True)
+    for path in (*OUTSIDE.glob("[0-9]*.html"), *OUTSIDE.glob("[0-9]*.tar.gz")):
+        if path.stat().st_mtime >= since:
+            shutil.copy2(path, folder)
 
 
 @pytest.fixture
