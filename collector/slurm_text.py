@@ -209,7 +209,8 @@ def _runs(rows: Iterable[Row]) -> list[_Run]:
 def _last_run(runs: list[_Run], zone: tzinfo) -> JobFacts:
     """A requeued job appears once per run; what counts is how the last one went."""
     run = runs[-1]
-    get = run.row.get
+    row = _without_guesses(run.row)
+    get = row.get
     state = state_of(get("STATE"))
     code = exit_and_signal(get("EXITCODE")) or (None, None)
     steps = tuple(_step(run.job_id, row) for row in run.steps)
@@ -227,8 +228,8 @@ def _last_run(runs: list[_Run], zone: tzinfo) -> JobFacts:
         restarts=number_of(get("RESTARTS")) or len(runs) - 1,
         start=_begun(_of_history(state), seconds_of(get("START"), zone)),
         end=_ended(_of_history(state), seconds_of(get("END"), zone)),
-        time_limit_s=_sacct_limit(run.row),
-        hosts=_sacct_hosts(run.row),
+        time_limit_s=_sacct_limit(row),
+        hosts=_sacct_hosts(row) or tuple(dict.fromkeys(host for step in run.steps for host in _sacct_hosts(step))),
         tasks=max((number_of(row.get("NTASKS")) or 0 for row in run.steps), default=0) or None,
         partition=_whole(get("PARTITION")),
         account=_whole(get("ACCOUNT")),
@@ -239,6 +240,15 @@ def _last_run(runs: list[_Run], zone: tzinfo) -> JobFacts:
         comment=_whole(get("COMMENT")),
         steps=steps,
     )
+
+
+def _without_guesses(row: Row) -> Row:
+    """slurmdbd makes up a job's row if it is told of a step before the job (as_mysql_step_start in as_mysql_job.c): the user is 0, the
+    node list the step's, and there is no partition, which every job has. slurmctld tells of jobs every few seconds only, so a job that
+    fails at once may look like this when it ends.
+    """
+    is_made_up = "PARTITION" in row and known(row["PARTITION"]) is None and number_of(row.get("UID")) == 0
+    return {**row, "USER": "", "UID": "", "NODELIST": ""} if is_made_up else row
 
 
 def _whole(value: str | None) -> str | None:

@@ -89,6 +89,15 @@ def test_where_the_two_name_different_users_no_file_will_be_read(slurm: Path) ->
     assert any("different users (2001, 0)" in note for note in found.notes)
 
 
+def test_a_user_that_slurmdbd_made_up_is_no_other_user(slurm: Path) -> None:
+    """As Slurm 22.05 told of a job that had just failed: no partition, user 0."""
+    _prints(slurm, "scontrol", {"show job": _PLAIN_JOB})
+    _prints(slurm, "sacct", {"-D": _HEADER + "12|12|lab|root|0|||FAILED|15:0|1:0|2026-11-30T19:16:13|2026-11-30T19:16:16||3||n1\n"})
+    found = _records()
+    assert (found.job.user, found.job.uid) == ("alice", 2001)
+    assert not any("different users" in note for note in found.notes)
+
+
 def test_a_job_that_only_sacct_knows_gets_its_folder_from_a_question_of_its_own(slurm: Path) -> None:
     _command(slurm, "scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
     _prints(slurm, "sacct", {"-D": _HEADER + _row("12"), "-X -j 12 --format=WorkDir": "/home/a|b\n", "--format=StdOut": "o-%j.out\n",

@@ -226,6 +226,16 @@ def test_a_job_cannot_be_named_into_another_users(name: str) -> None:
     assert in_new_lines.uid is None
 
 
+def test_the_user_and_the_nodes_that_slurmdbd_made_up_are_not_known() -> None:
+    job = read_sacct(MADE_UP)
+    assert (job.user, job.uid, job.partition, job.hosts, job.state) == (None, None, None, ("n1", "n2", "n3"), "FAILED")
+
+
+def test_a_job_of_root_itself_is_roots() -> None:
+    job = read_sacct(MADE_UP.replace("|root|0|||", "|root|0||all|"))
+    assert (job.user, job.uid, job.partition, job.hosts) == ("root", 0, "all", ("n1",))
+
+
 @pytest.mark.parametrize("text", ["", "slurm_load_jobs error: Invalid job id specified\n", "No jobs in the system\n"])
 def test_no_job_is_no_error(text: str) -> None:
     assert read_scontrol_job(text) == JobFacts()
@@ -240,6 +250,14 @@ JobID|JobIDRaw|JobName|User|State|ExitCode|DerivedExitCode|Start|End|Timelimit|N
 12.extern|12.extern|extern||COMPLETED|0:0||2026-11-30T08:04:13|2026-11-30T08:05:50||c[01-03]|3|||lab
 12.0|12.0|python||CANCELLED by 1000|0:15||2026-11-30T08:04:14|2026-11-30T08:05:49||c[01-03]|3|||lab
 """
+
+MADE_UP = """\
+JobID|JobIDRaw|Cluster|User|UID|Account|Partition|State|ExitCode|DerivedExitCode|Start|End|TimelimitRaw|NNodes|NTasks|NodeList
+9|9|lab|root|0|||FAILED|15:0|1:0|2026-11-30T19:16:13|2026-11-30T19:16:16||3||n1
+9.batch|9.batch|lab|||||FAILED|15:0||2026-11-30T19:16:13|2026-11-30T19:16:16||1|1|n1
+9.0|9.0|lab|||||FAILED|1:0||2026-11-30T19:16:14|2026-11-30T19:16:16||3|3|n[1-3]
+"""
+"""What Slurm 22.05 printed two seconds after alice's job had failed in its fourth second: slurmdbd knew of its steps only."""
 
 RULED = """\
 JobID           JobName  Partition    Account  AllocCPUS      State ExitCode

@@ -61,6 +61,16 @@ def test_an_exit_code() -> None:
     assert (found.job.state, found.job.exit_code, found.job.hosts) == ("FAILED", 3, ("n1", "n2", "n3"))
 
 
+def test_a_job_of_which_slurmdbd_knows_only_the_steps_is_waited_for() -> None:
+    made_up = (
+        "9|9|lab|root|0|||FAILED|15:0|1:0|2026-11-30T12:07:29|2026-11-30T12:07:32||3||n1|",
+        "9.batch|9.batch|lab|||||FAILED|15:0||2026-11-30T12:07:29|2026-11-30T12:07:32||1|1|n1|",
+    )
+    assert verdict(made_up) == Unsettled("not-in-accounts")
+    late = verdict(made_up, now=AT + SETTINGS.settle_s)
+    assert isinstance(late, Failed) and (late.job.user, late.job.uid) == (None, None)
+
+
 def test_a_completed_job_with_a_failed_step_is_doubtful() -> None:
     found = verdict(STEP_FAILED)
     assert isinstance(found, Failed) and found.is_doubtful

@@ -95,7 +95,7 @@ def _has_open_steps(job: JobFacts) -> bool:
 def _not_at_rest(run: Run, keeps_accounts: bool) -> str:
     if run.live is not None and run.live.state == "COMPLETING":
         return "completing"
-    if run.told is None:
+    if run.told is None or run.told.partition is None:  # slurmdbd may know of a step only, and neither whose job it is nor its nodes
         return "not-in-accounts" if keeps_accounts else ""
     if run.told.state in _GOING_ON or run.told.end is None:
         return "running"
