@@ -31,7 +31,7 @@ from signatures.vocabulary import Vocabulary
 
 _EVIDENCE_SHOWN = 40
 _COLLATERAL_SHOWN = 400
-_ORDINARY = frozenset(["nfs-mounts-all-hard"])
+_ORDINARY = frozenset(["nfs-mounts-all-hard", "filesystem-types"])
 """Facts that are nothing wrong; they only say what other evidence means."""
 _UNMET = "it was there before the job started, and nothing shows that the job met it"
 

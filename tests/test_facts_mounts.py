@@ -128,14 +128,26 @@ def test_whether_no_nfs_mount_gives_up(options: tuple[str, ...], count: int) -> 
     assert [fact.details for fact in facts] == [{"mounts": str(len(options))}] * count
 
 
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("/dev/sda1 / ext4 rw 0 0\nmon1:/ /work ceph rw 0 0\ntmpfs /run tmpfs rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n", ["ceph ext4 tmpfs"]),
+        ("mon1:/ /work ceph rw 0 0\n", []),
+        ("", []),
+    ],
+)
+def test_of_which_types_the_mounts_are(text: str, types: list[str]) -> None:
+    assert [fact.details["types"] for fact in mount_facts(text) if fact.name == "filesystem-types"] == types
+
+
 def test_what_has_turned_read_only() -> None:
-    facts = mount_facts(READ_ONLY)
+    facts = [fact for fact in mount_facts(READ_ONLY) if fact.name == "mount-read-only"]
     assert [(fact.name, fact.line, fact.details) for fact in facts] == [
         ("mount-read-only", 2, {"mount": "/local", "device": "/dev/sdb1", "fstype": "ext4"}),
         ("mount-read-only", 10, {"mount": "/tank", "device": "tank/home", "fstype": "zfs"}),
     ]
     assert facts[0].text == READ_ONLY.split("\n")[1]
-    assert [fact.details["mount"] for fact in mount_facts(MOUNTINFO)] == ["/"]
+    assert [fact.details["mount"] for fact in mount_facts(MOUNTINFO) if fact.name == "mount-read-only"] == ["/"]
     assert [fact.name for fact in mount_facts(PROC_MOUNTS) if fact.name == "mount-read-only"] == []
 
 

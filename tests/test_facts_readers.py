@@ -124,6 +124,7 @@ _DETAILS = {
     "mount-error": {"mount", "error", "fstype"},
     "mount-read-only": {"mount", "device", "fstype"},
     "nfs-mounts-all-hard": {"mounts"},
+    "filesystem-types": {"types"},
     "nfs-retransmissions": {"mount", "server", "operation"},
     "process-in-d-state": {"command", "pid", "wait", "filesystem"},
     "host-unreachable": {"reason"},

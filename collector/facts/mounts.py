@@ -145,13 +145,21 @@ _KEPT_READ_ONLY = re.compile(r"(?:/usr|/boot|/efi|/sysroot|/snap|/media|/cdrom)(
 
 
 def mount_facts(text: str) -> list[Measured]:
-    """A local disk's filesystem that is read-only now: ext4, for one, turns so after an error; and that no NFS mount is soft."""
+    """A local disk's filesystem that is read-only now: ext4, for one, turns so after an error.
+
+    Besides, what is nothing wrong and only tells what other evidence means: that no NFS mount is soft, and of which types the
+    mounts are, which a table without the root filesystem (a piece of one) does not tell.
+    """
     mounts = read_mounts(text)
     lines = dict(numbered_lines(text))
     found = [Measured("mount-read-only", mount.line, lines[mount.line], _where(mount)) for mount in _turned_read_only(mounts)]
     nfs = [mount for mount in mounts if mount.fstype in ("nfs", "nfs4")]
     if nfs and all("hard" in mount.options for mount in nfs):
         found.append(Measured("nfs-mounts-all-hard", nfs[0].line, lines[nfs[0].line], {"mounts": str(len(nfs))}))
+    root = next((mount for mount in mounts if mount.mount == "/"), None)
+    if root is not None:
+        types = " ".join(sorted({mount.fstype for mount in mounts}))
+        found.append(Measured("filesystem-types", root.line, lines[root.line], {"types": types}))
     return found
 
 
