@@ -18,7 +18,7 @@ from collector.facts.hosts_file import read_hosts_file
 from collector.facts.job_state import job_facts_as_measured
 from collector.facts.measured import Measured
 from collector.facts.mounts import Mount, complete, read_mounts
-from collector.facts.processes import users_of
+from collector.facts.processes import jobs_of, users_of
 from collector.facts.reachability import with_node_state
 from collector.interval import Interval
 from collector.job import JobFacts
@@ -64,7 +64,7 @@ class HostFact:
 class Survey:
     """The bundle's content, sorted. `coverage[host][kind]` is `ok` or `empty` for each kind of evidence that is there.
 
-    `users[host]` are the people who had processes on it.
+    `users[host]` are the people who had processes on it, `process_jobs[host]` the job of each process that Slurm ran there, by pid.
     """
 
     job: JobFacts
@@ -73,6 +73,7 @@ class Survey:
     facts: list[HostFact] = field(default_factory=list)
     mounts: dict[str | None, tuple[Mount, ...]] = field(default_factory=dict)
     users: dict[str | None, frozenset[str]] = field(default_factory=dict)
+    process_jobs: dict[str | None, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     addresses: dict[str, str] = field(default_factory=dict)
     clocks: Clocks = field(default_factory=lambda: Clocks({}))
     coverage: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
@@ -198,6 +199,7 @@ def _read_facts(bundle: Bundle, file: BundleFile, host: str | None, found: Surve
         found.mounts[host] = read_mounts(text)
     if _stem(base) == "ps":
         found.users[host] = found.users.get(host, frozenset()) | users_of(text)
+        found.process_jobs[host] |= jobs_of(text)
 
 
 def _completed(fact: HostFact, mounts: dict[str | None, tuple[Mount, ...]], job: JobFacts) -> HostFact:

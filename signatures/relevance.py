@@ -31,11 +31,11 @@ class Relevant:
 def relevant_events(seen: Observations, library: Library) -> Relevant:
     """The events that may be evidence, with srun's teardown of other tasks marked as collateral."""
     result = Relevant()
-    killed_pids = _pids_of_other_jobs(seen)
+    others = _lines_about_others(seen)
     failed = _paths_that_failed(seen.events)
     for event in seen.events:
         reason = (
-            _other_job(event, seen, killed_pids)
+            others.get((event.source, event.line), "")
             or _outside(event, seen)
             or _before_it_was_ours(event, seen, library)
             or _no_process_of_ours(event, seen, library)
@@ -53,6 +53,13 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
     return result
 
 
+def _lines_about_others(seen: Observations) -> dict[tuple[str, int], str]:
+    """Lines that are another job's, and why: one of the signals that match a line may not read whom it is about."""
+    killed_pids = _pids_of_other_jobs(seen)
+    reasons = ((event, _other_job(event, seen, killed_pids)) for event in seen.events)
+    return {(event.source, event.line): reason for event, reason in reasons if reason}
+
+
 def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
     """Kernel and daemon lines of a shared node that name another job, or a process of one."""
     own = seen.job.job_id
@@ -64,7 +71,9 @@ def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
     uid = event.details.get("uid") or _first(_CGROUP_UID, event.text)
     if not named and uid and uid.isdigit() and seen.job.uid is not None and int(uid) != seen.job.uid and uid != "0":
         return f"it is about a process of user id {uid}"
-    if event.details.get("pid") in foreign_pids:
+    pid = event.details.get("pid", "")
+    run_by = seen.survey.process_jobs.get(event.host, {}).get(pid, own)
+    if pid in foreign_pids or not _same_job(run_by, own):
         return "it is about a process of another job"
     return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from collector.facts.lines import numbered_lines
@@ -12,9 +12,10 @@ from collector.facts.measured import Measured
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One row of `ps`; `wait` is the kernel function it sleeps in, empty when the columns do not say."""
+    """One row of `ps`; `wait` is the kernel function it sleeps in. What the columns do not say is empty."""
 
     pid: str
+    parent: str
     user: str
     state: str
     wait: str
@@ -65,6 +66,7 @@ def _process(line: str, columns: list[str], number: int) -> Process | None:
     wait = values.get("WCHAN", "")
     return Process(
         pid=values["PID"],
+        parent=values.get("PPID", ""),
         user=values.get("USER", ""),
         state=values["STAT"],
         wait="" if wait in ("-", "?", "*", "0") else wait,
@@ -157,3 +159,29 @@ def is_same_user(shown: str, name: str | None, uid: int | None) -> bool:
 def users_of(text: str) -> frozenset[str]:
     """The people who had processes, by name or number as `ps` shows them."""
     return frozenset(process.user for process in read_ps(text) if process.user and not is_system_user(process.user))
+
+
+_STEP = re.compile(r"slurmstepd: \[([0-9]+)\.")
+"""The title of the process that runs a step (setproctitle in slurmstepd.c)."""
+
+
+def jobs_of(text: str) -> dict[str, str]:
+    """By pid the job of every process that runs below a slurmstepd, as far as the columns say who started whom."""
+    processes = {process.pid: process for process in read_ps(text)}
+    found = {}
+    for pid in processes:
+        job = _job_above(pid, processes)
+        if job:
+            found[pid] = job
+    return found
+
+
+def _job_above(pid: str, processes: Mapping[str, Process]) -> str:
+    seen: set[str] = set()
+    while pid in processes and pid not in seen:
+        seen.add(pid)
+        match = _STEP.match(processes[pid].command)
+        if match:
+            return match[1]
+        pid = processes[pid].parent
+    return ""
