@@ -18,6 +18,7 @@ from collector.facts.mounts import mount_facts
 from collector.facts.nfs_statistics import nfs_facts
 from collector.facts.processes import process_facts
 from collector.facts.reachability import reachability_facts, with_node_state
+from collector.facts.sessions import session_facts
 from collector.job import JobFacts, StepFacts
 
 NAMES = [
@@ -79,6 +80,9 @@ CONTENTS = [
     ("sent=1796023827.827285\n", clock_facts),
     ("Disk quotas for user u2104 (uid 21044): none\n", quota_facts),
     ("      user/group     ||           size          ||    chunk files\n", quota_facts),
+    ("# ls -la /dev/shm\ntotal 12\n", session_facts),
+    ("[root@n1 ~]# df -h\nFilesystem      Size  Used Avail Use% Mounted on\n", session_facts),
+    ("alice@n1:~$ ibstat\n", session_facts),
 ]
 
 OTHER_CONTENTS = [
@@ -87,6 +91,8 @@ OTHER_CONTENTS = [
     "epoch 1\n" * 9 + "Filesystem      Size  Used Avail Use% Mounted on\n",
     "[12345.678901] NVRM: Xid (PCI:0000:c1:00): 79, pid=1\n",
     "JobId=1 JobName=pretrain\n",
+    "# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n",
+    "# step loss\n1 2.5\n",
 ]
 
 
@@ -108,6 +114,30 @@ def test_usual_contents(text: str, reader: object) -> None:
 @pytest.mark.parametrize("text", OTHER_CONTENTS)
 def test_other_contents(text: str) -> None:
     assert reader_by_content(text) is None
+
+
+SESSION = """\
+# ls -la /dev/shm | head
+total 197852160
+-rw------- 1 ann chem 2684354560 Feb  9 22:10 seg01
+
+$ sudo df -h /dev/shm
+Filesystem      Size  Used Avail Use% Mounted on
+tmpfs           189G  189G     0 100% /dev/shm
+# dmesg | tail -1
+[12345.678901] tmpfs           189G  189G     0 100% /tmp
+# cat /proc/mounts; date
+/dev/sdb1 /local ext4 rw,relatime,emergency_ro 0 0
+# /usr/sbin/ibstat
+CA 'mlx5_0'
+        Port 1:
+                State: Down
+"""
+
+
+def test_each_command_of_a_session_has_its_reader() -> None:
+    facts = [(fact.name, fact.line) for fact in session_facts(SESSION)]
+    assert facts == [("filesystem-full", 7), ("mount-read-only", 11), ("link-down", 15)]
 
 
 @given(st.text())
