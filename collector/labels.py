@@ -26,6 +26,9 @@ class Label:
     local_rank: int | None = None
 
 
+_BY_STEP_DAEMON = re.compile(r"^\s*(?:P?\d+ ?\d*: )?slurmstepd(?:-[\w.-]+)?: ")
+"""slurmstepd's own messages come through the stream of one of its node's tasks, whichever task they are about."""
+
 Style = Literal["plain", "task", "host"]
 """How a whole file is labelled: by `srun --label` (`3: text`), by pdsh or clush (`node1: text`), or not at all."""
 
@@ -44,7 +47,7 @@ _RANK_LABELS = (
     re.compile(r"^\[(?P<rank>\d+)\]<std(?:out|err)>:"),
     re.compile(r"\[RANK (?P<rank>\d+)\]"),
     re.compile(r"\[rank:? (?P<rank>\d+)\]"),
-    re.compile(r"^\[(?P<rank>\d{1,6})\] (?!NCCL)"),
+    re.compile(r"^\[(?P<rank>\d{1,6})\] (?!NCCL|signal \()"),  # Julia's `[40106] signal (11.1)` is a process id
     re.compile(r"\[(?:INFO|WARNING|ERROR|DEBUG)\] \[[^\]]+\] \[Rank (?P<rank>\d+)\]"),
     re.compile(r"Rank (?P<rank>\d+), node [\w.-]+, device \d+, iteration"),
 )
@@ -57,6 +60,7 @@ _HOST_LABELS = (
     re.compile(rf"^\[(?P<host>{_HOST})\] "),
     re.compile(r"^(?P<host>[A-Za-z][\w.-]*): Test NCCL failure"),
     re.compile(r"^(?: \.\. )?(?P<host>[A-Za-z][\w.-]*) pid \d+: Test failure"),
+    re.compile(r"^\([A-Za-z][\w.:]*(?: pid=\d+)?, ip=(?P<host>[0-9][0-9.]+|[0-9a-f]*:[0-9a-f:]+)\)"),  # Ray's workers and raylets
 )
 
 _SYSLOG = re.compile(
@@ -107,6 +111,11 @@ def read_label(line: str, style: Style, known_hosts: Sequence[str] | frozenset[s
         task,
         int(local["rank"]) if local else None,
     )
+
+
+def speaks_for_a_rank(line: str) -> bool:
+    """Whether the line's label tells whom the line is about. Of a step daemon's message it only tells the node."""
+    return not _BY_STEP_DAEMON.match(line)
 
 
 def syslog_origin(line: str) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""Which rank ran where, and how did each task end? Read from what srun, torchrun, NCCL and file names say of it."""
+"""Which rank ran where, and how did each task end? Read from what launchers, programs, NCCL and file names say of it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from collector import launcher_ends, rank_places
 from collector.hostlist import expand
 from collector.labels import Label, short_name
+from collector.launcher_ends import ProcessEnd, read_process_end, that_began
+from collector.rank_places import ProcessRanks, RankPlace, read_place
 from collector.scan import Hit, Pattern
+from collector.step_commands import STEP_COMMAND, StepCommand, read_step_command
 
 TASK_END = Pattern(
     r"srun: error: (?P<hosts>[A-Za-z0-9][\w.\[\],-]*): tasks? (?P<tasks>[\d,-]+): (?P<how>Exited with exit code \d+"
@@ -26,7 +30,6 @@ RAN_ON = Pattern(r"\[rank(?P<rank>\d+)\][^\n]{0,120}\bon (?P<host>[A-Za-z][\w-]*
 RANK_ON_NODE = Pattern(r"Rank (?P<rank>\d+)[,:][^\n]{0,200}?\bnode:? (?P<host>[A-Za-z][\w-]*)\b")
 
 TEARDOWN = Pattern(r"srun: (?:launch/slurm: _step_signal: )?(?:Terminating |Force Terminated |Job step aborted|forcing job termination)")
-BAD_TERMINATION = Pattern(r"PID \d+ RUNNING AT (?P<host>[A-Za-z][\w.-]*)")
 SUCCESS = Pattern(
     r"(?:[Tt]raining|[Ss]imulation|[Ee]valuation|[Jj]ob|[Rr]un|Program)\b[^\n]{0,40}\b(?:finished|completed|done|ended normally)\b"
     r"|\b(?:finished|done|exited|exit)\b[^\n]{0,20}\bexit (?:code|status):? 0\b|finished, (?:0 errors, )?exit 0"
@@ -35,12 +38,13 @@ SUCCESS = Pattern(
 )
 
 PATTERNS: tuple[Pattern, ...] = (
-    TASK_END, CHILD_RANK, ELASTIC, NCCL_COMM, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE, TEARDOWN,
-    BAD_TERMINATION, SUCCESS,
+    TASK_END, CHILD_RANK, ELASTIC, NCCL_COMM, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE, TEARDOWN, SUCCESS,
+    STEP_COMMAND, *launcher_ends.PATTERNS, *rank_places.PATTERNS,
 )  # fmt: skip
 """What the scan must look for, besides signatures, so that `Roster` can be filled."""
 
 _ENDED_BY_OTHERS = frozenset({"Terminated", "Killed", "Hangup", "Interrupt", "User defined signal 1", "User defined signal 2"})
+_CRASHES = ("Aborted", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,11 @@ class TaskEnd:
     how: str
     source: str
     line: int
+
+    @property
+    def is_crash(self) -> bool:
+        """Whether a signal that a program brings upon itself ended it (strsignal(3), as srun prints it)."""
+        return self.how.startswith(_CRASHES)
 
     @property
     def own(self) -> bool:
@@ -79,17 +88,24 @@ class Roster:
     task_ends: list[TaskEnd] = field(default_factory=list)
     elastic: bool = False
     children: list[ChildFailure] = field(default_factory=list)
+    failed_alike: set[tuple[str, int]] = field(default_factory=set)
+    """Hosts and exit codes of the workers that torchrun's summaries list beside the first."""
     teardowns: list[tuple[str, int]] = field(default_factory=list)
     last_success: dict[str, int] = field(default_factory=dict)
     disputed_ranks: set[int] = field(default_factory=set)
     named_hosts: set[str] = field(default_factory=set)
     allocations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    process_ends: list[ProcessEnd] = field(default_factory=list)
+    processes: ProcessRanks = field(default_factory=ProcessRanks)
+    task_processes: ProcessRanks = field(default_factory=ProcessRanks)
+    map_nodes: list[tuple[str, int, str]] = field(default_factory=list)
+    step_commands: list[StepCommand] = field(default_factory=list)
 
     def host_of_rank(self, rank: int | None) -> str | None:
         if rank is None or rank in self.disputed_ranks:
             return None
         found = self.rank_hosts.get(rank)
-        if found is None and not self.elastic:
+        if found is None and self.task_is_rank:
             found = self.task_hosts.get(rank)
         return found
 
@@ -125,14 +141,57 @@ class Roster:
             self.teardowns.append((source, hit.line))
         elif pattern is SUCCESS:
             self.last_success[source] = hit.line
-        elif pattern is BAD_TERMINATION:
-            host = short_name(groups["host"])
-            self.named_hosts.add(host)
-            self.task_ends.append(TaskEnd((host,), (), "bad termination", source, hit.line))
         elif pattern is ALLOCATED:
             self.allocations[groups["job"]] = expand(groups["hosts"])
-        if label.rank is not None and label.host is not None:
+        elif pattern is STEP_COMMAND:
+            self.step_commands.append(read_step_command(hit, source))
+        elif pattern in launcher_ends.PATTERNS:
+            self._note_process_end(read_process_end(pattern, hit), source, hit.line)
+        elif pattern is rank_places.MAP_NODE:
+            self.map_nodes.append((source, hit.line, short_name(groups["host"])))
+        elif pattern is rank_places.MAP_RANK:
+            self._note_mapped(int(groups["rank"]), source, hit.line)
+        elif pattern is rank_places.LABEL_WITH_PID:
+            self._note_labelled_pid(groups, label)
+        elif pattern in rank_places.PATTERNS:
+            self._note_place(read_place(hit))
+        self._note_label(label)
+
+    def _note_label(self, label: Label) -> None:
+        """Of a task's label nobody knows yet whether it is a rank's as well."""
+        if label.host is None or label.rank is None:
+            return
+        if label.task == label.rank:
+            self.task_hosts.setdefault(label.task, label.host)
+        else:
             self.place_rank(label.rank, label.host)
+
+    def _note_labelled_pid(self, groups: Mapping[str, str], label: Label) -> None:
+        """What looks like host and pid may be anything (`[epoch:12]`): nobody asks for those of a name that is no host's."""
+        if label.rank is not None:
+            known = self.task_processes if label.task == label.rank else self.processes
+            host, pid = (groups["host"], groups["pid"]) if "host" in groups else (groups["nccl_host"], groups["nccl_pid"])
+            known.note(RankPlace(label.rank, short_name(host), int(pid)))
+
+    def _note_place(self, place: RankPlace) -> None:
+        self.processes.note(place)
+        if not place.ranks:
+            self.named_hosts.add(place.host)
+            self.place_rank(place.rank, place.host)
+
+    def _note_mapped(self, rank: int, source: str, line: int) -> None:
+        above = [node for node in self.map_nodes if node[0] == source and node[1] < line]
+        if above:
+            self._note_place(RankPlace(rank, max(above, key=lambda node: node[1])[2]))
+
+    def _note_process_end(self, end: ProcessEnd, source: str, line: int) -> None:
+        self.process_ends.append(end)
+        if end.host is None:
+            return
+        self.named_hosts.add(end.host)
+        if end.rank is not None:
+            self._note_place(RankPlace(end.rank, end.host, end.pid))
+        self.task_ends.append(TaskEnd((end.host,), (), "bad termination", source, line))
 
     def _note_task_end(self, hit: Hit, source: str) -> None:
         hosts = tuple(short_name(host) for host in expand(hit.groups["hosts"]))
@@ -151,8 +210,15 @@ class Roster:
         self.named_hosts.add(short_name(host))
         self.place_rank(rank, short_name(host))
         exit_code = _value(r"exitcode +: (?P<value>-?\d+)", hit.after[:3])
-        if exit_code is not None and any("Root Cause" in line for line in hit.before[-6:]):
+        pid = _value(r"exitcode +: -?\d+ +\(pid: (?P<value>\d+)\)", hit.after[:3])
+        if pid is not None:
+            self.processes.note(RankPlace(rank, short_name(host), int(pid)))
+        if exit_code is None:
+            return
+        if any("Root Cause" in line for line in hit.before[-6:]):
             self.children.append(ChildFailure(short_name(host), rank, local_rank, int(exit_code)))
+        else:
+            self.failed_alike.add((short_name(host), int(exit_code)))
 
     def _note_ranks(self, groups: Mapping[str, str]) -> None:
         first, last = map(int, groups["ranks"].split("-"))
@@ -162,7 +228,13 @@ class Roster:
 
     @property
     def task_is_rank(self) -> bool:
-        return not self.elastic
+        """Not where torchrun or mpirun started the ranks: srun's tasks are then its agents or daemons."""
+        return not self.elastic and not any(end.by_launcher for end in self.process_ends)
+
+    def rank_of_pid(self, host: str, pid: int) -> int | None:
+        """The rank of a process of the job; None for any other."""
+        found = self.processes.of_pid(host, pid)
+        return found if found is not None or not self.task_is_rank else self.task_processes.of_pid(host, pid)
 
     def first_child(self, local_rank: int | None) -> ChildFailure | None:
         """The only worker that torchrun's summaries say ended with an exit code of its own; of that local rank, where it is known."""
@@ -170,10 +242,13 @@ class Roster:
         return own[0] if len(own) == 1 else None
 
     def first_to_fail(self) -> tuple[str | None, int | None]:
-        """Host and task that alone ended by themselves, as far as srun's lines tell: all others were ended from outside.
+        """Host and rank that alone ended by themselves, as far as the launchers' lines tell: all others were ended from outside.
 
-        (None, None) where several hosts, or none, did; the task is None where several of one host did.
+        (None, None) where several hosts, or none, did; the rank is None where several of one host did, or where it is not known.
         """
+        told = self._first_process()
+        if told != (None, None) or any(end.by_launcher for end in self.process_ends):
+            return told
         own = [end for end in self.task_ends if end.own and end.how != "Aborted"]
         # a process aborts because of an exception of its own, but also because a watchdog noticed that a peer is gone
         own = own or [end for end in self.task_ends if end.how == "Aborted"]
@@ -181,7 +256,23 @@ class Roster:
         tasks = {task for end in own for task in end.tasks}
         if len(hosts) != 1:
             return None, None
-        return next(iter(hosts)), next(iter(tasks)) if len(tasks) == 1 else None
+        return next(iter(hosts)), next(iter(tasks)) if len(tasks) == 1 and self.task_is_rank else None
+
+    def _first_process(self) -> tuple[str | None, int | None]:
+        """The same from what MPI says of single processes, which may tell twice of one (it calls MPI_Abort, and then exits)."""
+        began = that_began(self.process_ends)
+        ranks = {self._rank_of(end) for end in began}
+        hosts = {end.host or self.host_of_rank(end.rank) for end in began}
+        rank = next(iter(ranks)) if len(ranks) == 1 else None
+        known = hosts - {None}
+        if rank is not None and not known:
+            return None, rank
+        return (next(iter(known)), rank) if len(known) == 1 and (rank is not None or None not in hosts) else (None, None)
+
+    def _rank_of(self, end: ProcessEnd) -> int | None:
+        if end.rank is None and end.host is not None and end.pid is not None:
+            return self.processes.of_pid(end.host, end.pid)
+        return end.rank
 
 
 def _value(pattern: str, lines: Iterable[str]) -> str | None:

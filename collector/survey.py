@@ -25,12 +25,15 @@ from collector.job import JobFacts
 from collector.labels import Style, file_style, read_label
 from collector.manifest import Manifest, read_manifest
 from collector.recognise import Kind, host_folders, kind_by_content, kind_by_name, origin_by_path
+from collector.sibling_names import Named, named_alike
 from collector.site_zone import in_utc, zones_of
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
 from collector.stamps import read_stamp
 
 _SLURM_FILES = re.compile(r"^(?:job|jobs|sacct|nodes|scontrol[-_.]?(?:job|node)s?)(?:[-_.]\d+)?(?:\.txt)?$")
 _JOB_ID_IN_NAME = re.compile(r"^slurm-(\d+)(?:_\d+)?\.(?:out|err)$")
+_PASTED_TABLE = re.compile(r"(?m)^JobID(?:Raw)?(?:\|| .*\n *-{3})")
+_PASTED_BYTES = 64 << 10
 _HOSTS_FILE = re.compile(r"^(?:etc[-_])?hosts(?:\.txt)?$")
 _ZONE = re.compile(r"\bzone=([+-]\d{4})\b")
 _NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\.txt|meminfo\.txt|unreachable\.txt)$")
@@ -38,9 +41,10 @@ _NOT_SCANNED = re.compile(r"^(?:manifest\.json|clock\.txt|mounts\.txt|mountinfo\
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file to be scanned. `style` is how its lines are labelled, `host` and `rank` what its path says of all of them.
+    """A file to be scanned. `style` is how its lines are labelled, `host`, `rank` and `task` what its path says of all of them.
 
-    `ranks` are those that its labels, or its name, say are heard in it: of the beginning of a job's output only.
+    `ranks` are those that its labels, or its name, say are heard in it: of the beginning of a job's output only. `ranks_of_host` are
+    those that its path says ran on its host.
     """
 
     file: BundleFile
@@ -49,6 +53,8 @@ class Text:
     rank: int | None
     style: Style
     ranks: frozenset[int] = frozenset()
+    task: int | None = None
+    ranks_of_host: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,7 @@ def survey(bundle: Bundle) -> Survey:
     hosts = tuple(dict.fromkeys([*job.hosts, *sorted(folder_hosts)]))
     found = Survey(job, hosts)
     known = frozenset(hosts)
+    siblings = named_alike([file.name for file in bundle.files], known)
     clock_texts: dict[str, dict[bool, str]] = defaultdict(dict)
     needless = passed_over(bundle)
     for file in bundle.files:
@@ -104,7 +111,7 @@ def survey(bundle: Bundle) -> Survey:
             clock_texts[origin.host][PurePosixPath(file.name).parent.name == AT_FAILURE] = bundle.text(file)
         _read_facts(bundle, file, origin.host, found)
         if not _NOT_SCANNED.match(base):
-            found.texts.append(_text(bundle, file, known))
+            found.texts.append(_text(bundle, file, known, siblings.get(file.name, Named())))
     found.facts = [_completed(fact, found.mounts, job) for fact in found.facts]
     found.facts += [HostFact(None, "job facts", fact) for fact in job_facts_as_measured(job)]
     found.manifest = _manifest(bundle)
@@ -146,7 +153,20 @@ def _job_facts(bundle: Bundle) -> JobFacts:
         named = {match[1] for file in bundle.files if (match := _JOB_ID_IN_NAME.match(PurePosixPath(file.name).name))}
         if len(named) == 1:
             job = replace(job, job_id=named.pop())
-    return job
+    return job if job.state is not None else merge(job, _pasted_facts(bundle, job.job_id))
+
+
+def _pasted_facts(bundle: Bundle, job_id: str | None) -> JobFacts:
+    """What a table of sacct's tells that somebody pasted among other commands' output: only of a job that has ended."""
+    for file in bundle.files:
+        if not 0 < file.size <= _PASTED_BYTES or kind_by_name(PurePosixPath(file.name).name) not in (None, "output"):
+            continue
+        if not _PASTED_TABLE.search("\n".join(bundle.sample(file))):
+            continue
+        told = read_sacct(bundle.text(file), wanted=job_id)
+        if told.end is not None and job_id in (None, told.job_id):
+            return told
+    return JobFacts()
 
 
 def _is_slurm_file(base: str) -> bool:
@@ -207,9 +227,11 @@ def _completed(fact: HostFact, mounts: dict[str | None, tuple[Mount, ...]], job:
     return replace(fact, fact=with_node_state(complete(fact.fact, mounts.get(fact.host, ())), job.nodes, fact.host))
 
 
-def _text(bundle: Bundle, file: BundleFile, known: frozenset[str]) -> Text:
+def _text(bundle: Bundle, file: BundleFile, known: frozenset[str], named: Named) -> Text:
+    """`named` is what the file's name says beside those of the other files."""
     base = PurePosixPath(file.name).name
     origin = origin_by_path(file.name, known)
+    host = origin.host or named.host
     kind = kind_by_name(base)
     if kind is None and reader_for(base):
         kind = "tool"
@@ -218,9 +240,11 @@ def _text(bundle: Bundle, file: BundleFile, known: frozenset[str]) -> Text:
         kind = kind_by_content(sample)
     style = file_style(sample) if kind in ("output", "unknown") else "plain"
     if kind not in ("output", "unknown"):
-        return Text(file, kind, origin.host, origin.rank, style)
-    ranks = frozenset([origin.rank]) if origin.rank is not None else _ranks_heard(sample, style, known)
-    return Text(file, kind, origin.host, origin.rank, style, ranks)
+        return Text(file, kind, host, origin.rank, style)
+    of_host = named.ranks if origin.rank is None else frozenset([origin.rank])
+    told = of_host if named.task is None else frozenset([named.task])
+    ranks = told or _ranks_heard(sample, style, known)
+    return Text(file, kind, host, origin.rank, style, ranks, named.task if origin.rank is None else None, of_host)
 
 
 def _ranks_heard(sample: Sequence[str], style: Style, known: frozenset[str]) -> frozenset[int]:

@@ -21,12 +21,15 @@ from signatures.only_consequences import only_consequences
 def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph, consequences: Consequences) -> Attribution:
     """Chooses among the findings (DESIGN.md §5); every step leaves a sentence."""
     found = [_told(finding) for finding in findings]
-    if ended_well(seen.job):
+    crash = next((end for end in seen.roster.task_ends if end.is_crash), None)
+    if ended_well(seen.job) and crash is None:
         trail = ["Slurm says that the job and all its steps completed with exit code 0: nothing failed."]
         notes = [Alternative(f.id, f.host, "the job ended well all the same") for f in findings if f.role != "collateral"]
         return Attribution("no-failure", alternatives=notes, found=found, trail=trail)
     explained = explanations(findings, consequences)
     told = [f"{_named(e.effect)} is explained by {_named(e.cause)}: {e.because}." for e in explained]
+    if ended_well(seen.job) and crash is not None:
+        found.append(f"Slurm's accounting says that all went well, but srun reported of a task: {crash.how}.")
     return replace(_judged(findings, explained, seen, graph, consequences), found=found, explained=told)
 
 
@@ -39,7 +42,7 @@ def _judged(
     telling = [f for f in findings if f.role == "collateral" and f.signature.family != "sched"]
     if not candidates or (telling and all(f.signature.outcome_only for f in candidates)):
         return only_consequences(findings, effects, seen, graph, trail)
-    pool = _best_tier(candidates, trail)
+    pool = _best_tier(_of_the_lost_host(candidates, graph, trail), trail)
     chosen, sure = _choose(pool, graph, consequences, seen.progress, trail)
     late = _later_than_its_consequences(chosen, findings)
     if late is not None:
@@ -104,6 +107,16 @@ def _best_tier(candidates: Sequence[Finding], trail: list[str]) -> list[Finding]
     return pool
 
 
+def _of_the_lost_host(candidates: Sequence[Finding], graph: BlameGraph, trail: list[str]) -> Sequence[Finding]:
+    """Without what other hosts have of their own, where all who lost somebody lost one host, and that one has trouble of its own."""
+    suspects = graph.suspects()
+    lost = [f for f in candidates if len(suspects) == 1 and f.host in suspects and f.role == "initiating" and not f.signature.general]
+    elsewhere = [f for f in candidates if lost and f.host not in (None, lost[0].host)]
+    if elsewhere:
+        trail.append(f"Lost connections lead to {lost[0].host}, which has {lost[0].id}: not to {', '.join(map(_named, elsewhere))}.")
+    return [f for f in candidates if f not in elsewhere]
+
+
 @dataclass(frozen=True, slots=True)
 class _Sure:
     """What of the choice is certain: the cause, the host."""
@@ -116,7 +129,7 @@ def _choose(
     pool: Sequence[Finding], graph: BlameGraph, consequences: Consequences, progress: Interval | None, trail: list[str]
 ) -> tuple[list[Finding], _Sure]:
     """The findings of one signature, and whether cause and host are beyond doubt."""
-    pool = _not_survived(pool, progress, trail)
+    pool = _not_long_past(_not_survived(pool, progress, trail), trail)
     first = [f for f in pool if not any(g.id != f.id and begins_surely_before(g, f) for g in pool)]
     ids = {finding.id for finding in first}
     if len(ids) == 1:
@@ -150,6 +163,27 @@ def _not_survived(pool: Sequence[Finding], progress: Interval | None, trail: lis
         if left and finding not in left:
             trail.append(f"After {_named(finding)} the job still made progress: it survived that.")
     return left or pool
+
+
+_LONG_PAST_S = 3600.0
+"""What began a failure and what follows from it lie minutes apart, or the length of a collective's time-out."""
+
+
+def _not_long_past(pool: Sequence[Finding], trail: list[str]) -> Sequence[Finding]:
+    """The findings without those of single hosts that were over more than an hour before something that began elsewhere on its own."""
+    left = [finding for finding in pool if not any(_was_over_long_before(finding, other) for other in pool)]
+    for finding in pool:
+        if finding not in left:
+            trail.append(f"{_named(finding)} was over an hour before, and nothing links it to what came then.")
+    return left
+
+
+def _was_over_long_before(finding: Finding, other: Finding) -> bool:
+    if finding.host is None or other.host is None or finding.host == other.host or other.role != "initiating":
+        return False
+    ends = [event.at.latest if event.at is not None else float("inf") for event in finding.events]
+    begins = [event.at.earliest if event.at is not None else float("-inf") for event in other.logged]
+    return bool(ends and begins) and max(ends) + _LONG_PAST_S < min(begins)
 
 
 def _survived(finding: Finding, progress: Interval) -> bool:

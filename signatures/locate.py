@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from collector.interval import Interval
 from signatures.blame import BlameGraph, odd_rank
 from signatures.diagnosis import Initiating
 from signatures.event import Event
 from signatures.findings import Finding, begins_surely_before, first_event
+from signatures.kernel_ranks import KernelRanks
 from signatures.observations import Observations
 from signatures.relevance import surely_before, tells_of_an_end
 
@@ -148,7 +150,9 @@ def _known_from_its_end(finding: Finding) -> bool:
 
 
 def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None, seen: Observations, trail: list[str]) -> int | None:
-    events = [e for f in chosen for e in f.events if (host is None or f.host in (host, None)) and e.strength != "supporting"]
+    ranks_of = KernelRanks(seen.events, seen.roster)
+    mine = [e for f in chosen for e in f.events if (host is None or f.host in (host, None)) and e.strength != "supporting"]
+    events = [replace(event, rank=ranks_of.of(event)) for event in mine]
     odd = odd_rank(events)
     if odd is not None:
         trail.append(f"More ranks name rank {odd} as the one that differs than any other.")
@@ -161,12 +165,13 @@ def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None
     if len(ranks) == 1:
         return next(iter(ranks))
     if ranks:
-        return _first_rank(events, chosen, trail)
+        deciding = {event.rank for event in events if event.strength == "decisive" and event.rank is not None}
+        return deciding.pop() if len(deciding) == 1 else _first_rank(events, chosen, trail)
     if host is None or any(len(finding.ranks) > 1 for finding in others if finding.host == host and finding.role != "collateral"):
         return None
-    children = [child.rank for child in seen.roster.children if child.host == host]
-    if len(children) == 1:
-        return children[0]
+    first = _rank_that_ended_first(host, chosen, seen)
+    if first is not None:
+        return first
     met = _ranks_that_met_it(chosen, others, host)
     if len(met) == 1:
         return met.pop()
@@ -186,6 +191,15 @@ def _first_rank(events: Sequence[Event], chosen: Sequence[Finding], trail: list[
             trail.append(f"Rank {event.rank} has it surely before the other ranks that do.")
             return event.rank
     return None
+
+
+def _rank_that_ended_first(host: str, chosen: Sequence[Finding], seen: Observations) -> int | None:
+    """The rank of the host that its launcher calls the first to end; nobody's where others of the host ended alike with it."""
+    children = [child for child in seen.roster.children if child.host == host]
+    if len(children) == 1 and (host, children[0].exit_code) not in seen.roster.failed_alike:
+        return children[0].rank
+    ended, rank = seen.roster.first_to_fail()
+    return rank if ended == host and seen.roster.process_ends and not children else None
 
 
 _OF_THE_SCRIPT = re.compile(r"/slurm_script: line \d+: ")

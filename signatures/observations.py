@@ -65,6 +65,8 @@ class Observations:
     only_counted: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By file and signature: lines of which only the number is known, since there were so many."""
     outputs: frozenset[str] = frozenset()
+    written: Interval | None = None
+    """From the first to the last stamp seen in the outputs, where Slurm does not say when the job ran."""
     undated: dict[int, Undated] = field(default_factory=dict)
 
     @property

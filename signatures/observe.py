@@ -11,7 +11,7 @@ from collector.bundle import Bundle
 from collector.clock import zone_shift
 from collector.clock_doubts import doubted
 from collector.interval import Interval
-from collector.labels import Label, read_label, syslog_origin, without_colours
+from collector.labels import Label, read_label, speaks_for_a_rank, syslog_origin, without_colours
 from collector.roster import Roster
 from collector.scan import Hit, Tally
 from collector.stamps import read_stamp
@@ -23,6 +23,7 @@ from signatures.fact_events import fact_events, holds_on
 from signatures.load import Library
 from signatures.moments import Written, written
 from signatures.observations import Observations, RecoveryEvent, Undated, phase
+from signatures.output_span import output_span
 from signatures.placement import place_events
 from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary, compiled
 
@@ -39,6 +40,8 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     _know_addresses(seen)
     seen.roster.task_hosts |= one_task_per_host(found.job, {rank for text in found.texts for rank in text.ranks})
     seen.outputs = frozenset(text.file.name for text in found.texts if text.kind in ("output", "unknown"))
+    if found.job.start is None:
+        seen.written = output_span(bundle, [text for text in found.texts if text.file.name in seen.outputs], clocks)
     for text in found.texts:
         _read_text(bundle, text, vocabulary, seen)
     for signature in library:
@@ -70,8 +73,9 @@ class _Reading:
 
 
 def _read_text(bundle: Bundle, text: Text, vocabulary: Vocabulary, seen: Observations) -> None:
-    if text.host is not None and text.rank is not None:
-        seen.roster.place_rank(text.rank, text.host)
+    if text.host is not None:
+        for rank in text.ranks_of_host:
+            seen.roster.place_rank(rank, text.host)
     known = frozenset(seen.survey.hosts)
     reading = _Reading(text, seen, known, _shift(bundle, text, seen))
     tally = Tally()
@@ -183,10 +187,11 @@ def _label_of(reading: _Reading, line: str) -> Label:
     """What the line, and the name of its file, say of who wrote it."""
     text = reading.text
     label = read_label(line, text.style, reading.known)
+    task = label.task if label.task is not None else text.task
+    if not speaks_for_a_rank(line):
+        return Label(label.host or text.host, None, text.rank if task is None else task, label.local_rank)
     rank = label.rank if label.rank is not None else text.rank
-    if rank is None and label.task is not None:
-        rank = label.task
-    return Label(label.host or text.host, rank, label.task, label.local_rank)
+    return Label(label.host or text.host, task if rank is None else rank, task, label.local_rank)
 
 
 def _node_above(hit: Hit) -> str | None:

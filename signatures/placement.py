@@ -8,16 +8,26 @@ from dataclasses import replace
 from collector.hostlist import expand
 from collector.labels import short_name
 from collector.roster import TaskEnd
+from collector.step_commands import earlier_step, host_of_task
 from signatures.event import Event
 from signatures.first_to_end import first_ends
 from signatures.observations import Observations
+from signatures.repetitions import without_repetitions
 
 
 def place_events(seen: Observations) -> None:
     """Gives the events their hosts, ranks and moments, and the job the hosts that slurmctld's log names, as far as they were not known."""
     _take_allocation(seen)
     ends = first_ends(seen.events, seen.roster)
-    seen.events = [_dated(number, _placed(event, seen, ends), seen) for number, event in enumerate(seen.events)]
+    seen.events = [_dated(number, _placed(_named(event, seen), seen, ends), seen) for number, event in enumerate(seen.events)]
+    seen.events = without_repetitions(seen.events)
+    seen.recoveries = [replace(one, host=seen.roster.addresses.get(one.host or "", one.host)) for one in seen.recoveries]
+
+
+def _named(event: Event, seen: Observations) -> Event:
+    """The event of the host that its label's address stands for."""
+    host = seen.roster.addresses.get(event.host or "")
+    return replace(event, host=host) if host is not None else event
 
 
 def _take_allocation(seen: Observations) -> None:
@@ -39,14 +49,30 @@ def _placed(event: Event, seen: Observations, ends: Mapping[str, TaskEnd]) -> Ev
         return _about_subject(event, subject, seen)
     if event.measured or event.host is not None:
         return event
+    if "task" in event.details:
+        return _of_task(event, int(event.details["task"]), seen)
     if event.rank is not None:
-        task = event.details.get("task", "")
-        host = seen.roster.task_hosts.get(int(task)) if task else seen.roster.host_of_rank(event.rank)
-        if host is None and _may_be_own(event, seen):
-            host, failed = seen.roster.first_to_fail()
-            host = host if failed in (None, event.rank) else None
-        return replace(event, host=host)
+        return replace(event, host=seen.roster.host_of_rank(event.rank) or _host_that_failed(event, seen))
     return _by_elimination(event, seen, ends.get(event.source))
+
+
+def _of_task(event: Event, task: int, seen: Observations) -> Event:
+    """The event of a task's stream. A label of one step is no rank of another step, and none of a launcher's daemons'."""
+    roster = seen.roster
+    earlier = earlier_step(roster.step_commands, event.source, event.line)
+    if earlier is not None:
+        hosts = seen.job.hosts or tuple(sorted(seen.hosts))
+        return replace(event, host=host_of_task(earlier, task, hosts), rank=None if event.rank == task else event.rank)
+    host = roster.task_hosts.get(task)
+    if event.rank is None:
+        return replace(event, host=host)
+    return replace(event, host=host or _host_that_failed(event, seen))
+
+
+def _host_that_failed(event: Event, seen: Observations) -> str | None:
+    """The only host with a process that ended by itself, for what that process may have said of itself."""
+    host, failed = seen.roster.first_to_fail() if _may_be_own(event, seen) else (None, None)
+    return host if failed in (None, event.rank) else None
 
 
 def _dated(number: int, event: Event, seen: Observations) -> Event:
@@ -78,9 +104,9 @@ def _by_elimination(event: Event, seen: Observations, end: TaskEnd | None) -> Ev
     child = seen.roster.first_child(int(local) if local else None)
     if child is not None:
         return replace(event, host=child.host, rank=child.rank)
-    host, task = seen.roster.first_to_fail()
-    if host is not None:
-        return replace(event, host=host, rank=task if seen.roster.task_is_rank else None)
+    host, rank = seen.roster.first_to_fail()
+    if host is not None or rank is not None:
+        return replace(event, host=host, rank=rank)
     if end is not None and event.line < end.line:
         return replace(event, host=end.hosts[0], rank=end.tasks[0] if seen.roster.task_is_rank else None)
     alone = set(seen.job.hosts) or set(seen.hosts)

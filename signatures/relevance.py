@@ -37,6 +37,7 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
         reason = (
             others.get((event.source, event.line), "")
             or _outside(event, seen)
+            or _long_before_its_output(event, seen)
             or _before_it_was_ours(event, seen, library)
             or _no_process_of_ours(event, seen, library)
             or _elsewhere(event, seen, failed.get(event.signature, ()))
@@ -109,6 +110,21 @@ def _outside(event: Event, seen: Observations) -> str:
     if event.measured:
         return ""
     return {-1: "it happened before the job started", 0: "", 1: "it happened after the job had ended"}[phase(event, seen.job)]
+
+
+_SILENT_S = 3600.0
+"""So long a job may run before its first stamped line, or as long as it wrote stamped lines if that is longer."""
+_WRITES_STAMPS_S = 600.0
+
+
+def _long_before_its_output(event: Event, seen: Observations) -> str:
+    """Where Slurm does not say when the job began, but its output has stamps from beginning to end."""
+    written = seen.written
+    if written is None or event.measured or event.at is None or event.source in seen.outputs:
+        return ""
+    span = written.latest - written.earliest
+    long_before = event.at.latest < written.earliest - max(_SILENT_S, span)
+    return "it was long before the job's output began" if span >= _WRITES_STAMPS_S and long_before else ""
 
 
 def _before_it_was_ours(event: Event, seen: Observations, library: Library) -> str:
@@ -201,12 +217,14 @@ def _too_late_for_the_job(recovery: RecoveryEvent, event: Event, end: float | No
 
 def _overcome(event: Event, seen: Observations) -> str:
     """Where Slurm says nothing, the job's own word that it finished well counts, unless a task ended badly after all."""
-    finished = seen.roster.last_success.get(event.source, 0)
+    finished = seen.roster.last_success
     if seen.job.state is not None or event.measured or not finished or any(end.own for end in seen.roster.task_ends):
         return ""
-    if event.line < finished or event.role == "collateral":
-        return "the same output says that the run finished well"
-    return ""
+    if event.source in finished:
+        overcome = event.line < finished[event.source] or event.role == "collateral"
+        return "the same output says that the run finished well" if overcome else ""
+    is_elsewhere = event.source not in seen.outputs and event.role == "collateral"
+    return "the job's output says that the run finished well" if is_elsewhere else ""
 
 
 def _later(recovery: RecoveryEvent, event: Event) -> bool:

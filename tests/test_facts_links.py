@@ -81,6 +81,14 @@ link mlx5_1/1 state DOWN physical_state DISABLED netdev ens3f1np1
 0/1: mlx5_2/1: state DOWN physical_state POLLING netdev ib2
 """
 
+OPAINFO = """\
+hfi1_0:1                           PortGUID:0x0011750101575ffe
+   PortState:     Active
+   LinkSpeed      Act: 25Gb         En: 25Gb
+hfi1_1:1                           PortGID:0xfe80000000000000:001175010157a0b2
+   PortState:     Offline (Disconnected)
+"""
+
 
 def down(text: str) -> list[tuple[str, int]]:
     return [(fact.details["interface"], fact.line) for fact in link_facts(text)]
@@ -95,6 +103,7 @@ def down(text: str) -> list[tuple[str, int]]:
         (IBSTATUS, [("mlx5_2/1", 4)]),
         (IBV_DEVINFO, [("mlx5_3/1", 5)]),
         (RDMA, [("mlx5_1/1", 2), ("mlx5_2/1", 3)]),
+        (OPAINFO, [("hfi1_1/1", 5)]),
         ("State: Down\n", []),
     ],
 )

@@ -29,6 +29,8 @@ _BYTES = re.compile(r"\s+([0-9]{1,20})(?:\s+[0-9]+)+\s*")
 _ADAPTER = re.compile(r"\s*(?:CA:? '(\S+?)'|Infiniband device '(\S+?)' port ([0-9]+) status:|hca_id:\s*(\S+))\s*")
 _PORT = re.compile(r"\s*[Pp]ort:?\s*([0-9]+):?(?:\s+(?=State:))?")
 _PORT_STATE = re.compile(r"\s*(?:State:\s*|state:\s*(?:[0-9]+:\s*)?(?:PORT_)?)(?P<state>\w+)\b.*")
+_OPA_PORT = re.compile(r"\s*(?P<name>hfi1_[0-9]+):(?P<port>[0-9]+)\s+Port(?:GID|GUID):.*")
+_OPA_STATE = re.compile(r"\s*PortState:\s+(?P<state>\w+).*")
 _RDMA_LINK = re.compile(r"(?:link |[0-9]+/[0-9]+: )(?P<name>\S+/[0-9]+):? (?:.*\s)?state (?P<state>[A-Z_]+)\b.*")
 
 
@@ -44,7 +46,7 @@ def read_links(text: str) -> tuple[Link, ...]:
                         State: Down
                         Physical state: Polling
 
-    Ports as in `ibstat`, `ibstatus`, `ibv_devinfo` and `rdma link`, named after the adapter: `mlx5_0/1`.
+    Ports as in `ibstat`, `ibstatus`, `ibv_devinfo`, `rdma link` and `opainfo`, named after the adapter: `mlx5_0/1`.
     """
     return (*_interfaces(text), *_ports(text))
 
@@ -81,13 +83,19 @@ def _ports(text: str) -> Iterator[Link]:
         state = _PORT_STATE.fullmatch(line[numbered.end() :] if numbered else line)
         if state and adapter and port:
             yield _port(f"{adapter}/{port}", state["state"], number, line)
+        omni_path = _OPA_PORT.fullmatch(line)
+        if omni_path:
+            adapter, port = omni_path["name"], omni_path["port"]
+        omni_path_state = _OPA_STATE.fullmatch(line)
+        if omni_path_state and adapter and port:
+            yield _port(f"{adapter}/{port}", omni_path_state["state"], number, line)
         rdma = _RDMA_LINK.fullmatch(line)
         if rdma:
             yield _port(rdma["name"], rdma["state"], number, line)
 
 
 def _port(name: str, state: str, number: int, line: str) -> Link:
-    return Link(name, True, state.upper() != "DOWN", None, number, line.strip())
+    return Link(name, True, state.upper() not in ("DOWN", "OFFLINE"), None, number, line.strip())
 
 
 _VIRTUAL = re.compile(

@@ -27,6 +27,7 @@ _COMMANDS: dict[str, Callable[[str], list[Measured]]] = {
     "ibstatus": link_facts,
     "ibv_devinfo": link_facts,
     "rdma": link_facts,
+    "opainfo": link_facts,
     "quota": quota_facts,
     "lfs": quota_facts,
     "mmlsquota": quota_facts,

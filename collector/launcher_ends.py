@@ -1,0 +1,66 @@
+"""Which processes ended, by what an MPI launcher or MPI_Abort says of them? (Open MPI's and PRRTE's summary, hydra's blocks)"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from collector.labels import short_name
+from collector.scan import Hit, Pattern
+
+_OPEN_MPI = r"(?:mpirun|mpiexec|prterun|orterun|prun|oshrun)"
+
+NOTICED = Pattern(
+    _OPEN_MPI + r" noticed that process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[A-Za-z0-9][\w-]*)\S*"
+    r"(?: exited on signal (?P<signal>\d+))?"
+)
+FIRST_TO_DO_SO = Pattern(r"Process name: \[(?:\[\d+,[1-9]\d*\]|[^\s\]]{1,100}@[1-9]\d*),(?P<rank>\d+)\]")
+"""A job number of 0 in such a name is the launcher's own daemons'."""
+RUNNING_AT = Pattern(r"(?:RANK (?P<rank>\d+) )?PID (?P<pid>\d+) RUNNING AT (?P<host>[A-Za-z][\w-]*)")
+ABORT_OF_MPICH = Pattern(r"\bAbort\(-?\d+\) on node (?P<rank>\d+) \(rank ")
+ABORT_OF_OPEN_MPI = Pattern(r"MPI_ABORT was invoked on rank (?P<rank>\d+) in communicator MPI_COMM_WORLD")
+
+PATTERNS: tuple[Pattern, ...] = (NOTICED, FIRST_TO_DO_SO, RUNNING_AT, ABORT_OF_MPICH, ABORT_OF_OPEN_MPI)
+_ABORTS = (ABORT_OF_MPICH, ABORT_OF_OPEN_MPI)
+
+_FORCED = frozenset(("9", "15"))
+_HOW_HYDRA_SAYS_IT = re.compile(r"=\s+(?:EXIT CODE: (?P<code>\d+)|EXIT STATUS: \d+|KILLED BY SIGNAL: (?P<signal>\d+))")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnd:
+    """One process of the program that ended. `forced` where a signal that others send (SIGKILL, SIGTERM) ended it, `by_launcher` where
+    the launcher tells of it: then srun's tasks, if any, are the launcher's daemons, and no ranks."""
+
+    rank: int | None
+    host: str | None
+    pid: int | None
+    forced: bool
+    by_launcher: bool
+
+
+def read_process_end(pattern: Pattern, hit: Hit) -> ProcessEnd:
+    """What a hit of one of PATTERNS says. hydra writes how the process ended on the line below the one that names it."""
+    rank, host, pid = hit.groups.get("rank"), hit.groups.get("host"), hit.groups.get("pid")
+    signal = hit.groups.get("signal") or (_signal_below(hit.after[:2]) if pattern is RUNNING_AT else None)
+    return ProcessEnd(
+        int(rank) if rank is not None else None,
+        short_name(host) if host is not None else None,
+        int(pid) if pid is not None else None,
+        signal in _FORCED,
+        pattern not in _ABORTS,
+    )
+
+
+def _signal_below(lines: Iterable[str]) -> str | None:
+    for line in lines:
+        if match := _HOW_HYDRA_SAYS_IT.search(line):
+            return match["signal"] or match["code"]
+    return None
+
+
+def that_began(ends: Sequence[ProcessEnd]) -> list[ProcessEnd]:
+    """Those that ended by themselves; of several that were all killed nobody knows, but one alone that was killed is the one."""
+    own = [end for end in ends if not end.forced]
+    return own or list(ends)

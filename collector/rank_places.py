@@ -1,0 +1,103 @@
+"""Which host, process and GPU is a rank? Read from banners and job maps that programs and launchers print at their start."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from collector.labels import short_name
+from collector.scan import Hit, Pattern
+
+_HOST = r"(?P<host>[A-Za-z][\w-]*\d[\w-]*)"
+
+NCCL_TESTS = Pattern(
+    r"\bRank +(?P<rank>\d+) +(?:Group +\d+ +)?Pid +(?P<pid>\d+) +on +(?P<host>[A-Za-z][\w-]*)\S* +device +\d+ +\[(?P<bus>[0-9a-fx:.]+)\]"
+)
+HOSTNAME_PID_RANK = Pattern(r"\b[Hh]ost(?:name)?:? (?P<host>[A-Za-z][\w-]*)\S*, pid:? (?P<pid>\d+), rank:? (?P<rank>\d+)\b")
+INTEL_MPI = Pattern(r"MPI startup\(\): (?P<rank>\d+) +(?P<pid>\d+) +(?P<host>[A-Za-z][\w-]*)\S* ")
+RANK_OF_ON = Pattern(r"\b[Rr]ank:? (?P<rank>\d+) ?(?:of|/) ?\d+,?(?: is| running)* on (?:host |node )?" + _HOST + r"\b")
+RANK_AND_HOST = Pattern(
+    r"\b(?:rank|process_id)=(?P<rank>\d+)(?:/\d+)?(?:[ ,]+[\w.]+=\d+){0,4}[ ,]+host(?:name)?=" + _HOST + r"\b(?!\S*[ ,]+(?:master_)?port\b)"
+)
+MAP_RANK = Pattern(r"^\s*Process [^\n]{0,60}jobid: [^\n]{0,120}\bProcess rank: (?P<rank>\d+)")
+MAP_NODE = Pattern(r"^\s*Data for node: (?P<host>[A-Za-z0-9][\w-]*)")
+"""`mpirun --display-map`: the processes below such a line are that node's."""
+NCCL_BUS = Pattern(
+    r"(?P<host>[A-Za-z][\w-]*)\S*:(?P<pid>\d+):\d+ \[\d+\] NCCL INFO (?:\S+ )?comm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<ranks>\d+) "
+    r"[^\n]{0,60}\bbusId (?P<bus>[0-9a-f]+)"
+)
+LABEL_WITH_PID = Pattern(
+    r"\[(?P<host>[A-Za-z][\w-]*)[\w.-]*:(?P<pid>\d+)(?::\d+){0,2}\]|(?:^|[\s>])[A-Za-z][\w.-]*:(?P<nccl_pid>\d+):\d+ \[\d+\] "
+)
+
+PATTERNS: tuple[Pattern, ...] = (
+    NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_BUS, LABEL_WITH_PID,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlace:
+    """Where one rank ran. `bus` is the number of its GPU's PCI bus; `ranks` is how many the communicator that numbers it has."""
+
+    rank: int
+    host: str
+    pid: int | None = None
+    bus: int | None = None
+    ranks: int = 0
+
+
+def read_place(hit: Hit) -> RankPlace:
+    """What a hit of a pattern with `rank` and `host` says."""
+    groups = hit.groups
+    pid, bus = groups.get("pid"), groups.get("bus")
+    return RankPlace(
+        int(groups["rank"]),
+        short_name(groups["host"]),
+        int(pid) if pid else None,
+        pci_bus(bus) if bus else None,
+        int(groups.get("ranks", 0)),
+    )
+
+
+def pci_bus(text: str) -> int | None:
+    """The bus of `0000:1b:00.0`, of `0x1b`, and of NCCL's `1b000`, which has device and function behind it."""
+    if ":" in text:
+        parts = re.split("[:.]", text.removeprefix("0x"))
+        number = parts[1] if len(parts) > 2 and len(parts[0]) >= 4 else parts[0]
+        return int(number, 16) if re.fullmatch("[0-9a-fA-F]+", number) else None
+    if not re.fullmatch("(?:0x)?[0-9a-fA-F]+", text):
+        return None
+    return int(text, 16) if text.startswith("0x") else (int(text, 16) >> 12) & 0xFF
+
+
+_ALL_RANKS = 1 << 30
+"""How much a banner's word weighs against a communicator's, which numbers its own members: that of the most members is the job's."""
+
+
+@dataclass(slots=True)
+class ProcessRanks:
+    """Ranks of processes and of GPUs, by host. What is said twice in different ways (two runs) is not known."""
+
+    by_pid: dict[tuple[str, int], tuple[int, int | None]] = field(default_factory=dict)
+    by_bus: dict[tuple[str, int], tuple[int, int | None]] = field(default_factory=dict)
+
+    def note(self, place: RankPlace) -> None:
+        weight = place.ranks or _ALL_RANKS
+        if place.pid is not None:
+            _weigh(self.by_pid, (place.host, place.pid), weight, place.rank)
+        if place.bus is not None:
+            _weigh(self.by_bus, (place.host, place.bus), weight, place.rank)
+
+    def of_pid(self, host: str, pid: int) -> int | None:
+        return self.by_pid.get((host, pid), (0, None))[1]
+
+    def of_bus(self, host: str, bus: int) -> int | None:
+        return self.by_bus.get((host, bus), (0, None))[1]
+
+
+def _weigh(known: dict[tuple[str, int], tuple[int, int | None]], key: tuple[str, int], weight: int, rank: int) -> None:
+    heaviest, told = known.get(key, (0, None))
+    if weight > heaviest:
+        known[key] = weight, rank
+    elif weight == heaviest and told != rank:
+        known[key] = weight, None

@@ -1,0 +1,52 @@
+"""Which step of the job does a line of its output belong to? Told by the srun commands that the batch script's shell traces (`set -x`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from collector.scan import Hit, Pattern
+
+STEP_COMMAND = Pattern(r"^\++ srun (?P<arguments>\S[^\n]*)")
+
+_TASKS = re.compile(r"(?:^|\s)(?:-n ?|--ntasks[= ])(\d+)\b")
+_PER_NODE = re.compile(r"(?:^|\s)--ntasks-per-node[= ](\d+)\b")
+_ARRANGED = re.compile(r"(?:^|\s)(?:-[wxmr]\b|--(?:nodelist|exclude|distribution|relative|nodefile)\b)")
+
+
+@dataclass(frozen=True, slots=True)
+class StepCommand:
+    """How many tasks a step had, and how many on each node, as far as its command says; `arranged` where it says which nodes or order."""
+
+    source: str
+    line: int
+    tasks: int | None
+    per_node: int | None
+    arranged: bool
+
+
+def read_step_command(hit: Hit, source: str) -> StepCommand:
+    """What a hit of STEP_COMMAND says."""
+    arguments = hit.groups["arguments"]
+    tasks, per_node = _TASKS.search(arguments), _PER_NODE.search(arguments)
+    return StepCommand(
+        source, hit.line, int(tasks[1]) if tasks else None, int(per_node[1]) if per_node else None, bool(_ARRANGED.search(arguments))
+    )
+
+
+def earlier_step(commands: Sequence[StepCommand], source: str, line: int) -> StepCommand | None:
+    """The step that a line is of, where that is not the output's last one and numbers its tasks otherwise; else None."""
+    of_source = [command for command in commands if command.source == source]
+    above = [command for command in of_source if command.line < line]
+    if not above or above[-1] == of_source[-1]:
+        return None
+    own, last = above[-1], of_source[-1]
+    return own if (own.tasks, own.per_node) != (last.tasks, last.per_node) else None
+
+
+def host_of_task(command: StepCommand, task: int, hosts: Sequence[str]) -> str | None:
+    """Slurm counts along its node list: with one task for each of the job's nodes there is no choice."""
+    if command.arranged or command.per_node != 1 or command.tasks != len(hosts) or not task < len(hosts):
+        return None
+    return hosts[task]

@@ -1,0 +1,63 @@
+"""Which rank is a kernel's line about? It names a process, a GPU or a cgroup; what the job printed of its ranks tells the rest."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from collector.rank_places import pci_bus
+from collector.roster import Roster
+from signatures.event import Event
+
+_PID = re.compile(r"\bpid=(\d+)|\b[Kk]ill(?:ed)? process (\d+)|\bPID:? (\d+)\b|\S\[(\d+)\]:? (?:segfault|trap|general protection)")
+_GPU = re.compile(r"\bPCI:(?P<bus>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})")
+_TASK_CGROUP = re.compile(r"\btask_memcg=\S*/step_\d+/(?:user/)?task_(?P<task>\d+)\b")
+
+
+class KernelRanks:
+    """Built of all events of a job: a GPU's rank is that of the processes that the kernel names beside the GPU."""
+
+    def __init__(self, events: Iterable[Event], roster: Roster) -> None:
+        self._roster = roster
+        self._of_bus: dict[tuple[str, int], set[int]] = defaultdict(set)
+        for event in events:
+            bus, rank = _bus(event), self._by_pid(event)
+            if event.host is not None and bus is not None and rank is not None:
+                self._of_bus[event.host, bus].add(rank)
+
+    def of(self, event: Event) -> int | None:
+        """The event's own rank, else that of what it names; None where that is nobody's of the job, or several ranks'."""
+        if event.rank is not None or event.measured or event.host is None:
+            return event.rank
+        for found in (self._by_pid(event), self._by_cgroup(event), self._by_bus(event)):
+            if found is not None:
+                return found
+        return None
+
+    def _by_pid(self, event: Event) -> int | None:
+        pid = event.details.get("pid", "")
+        if not pid.isdigit():
+            match = _PID.search(event.text)
+            pid = next(filter(None, match.groups()), "") if match else ""
+        return self._roster.rank_of_pid(event.host, int(pid)) if event.host is not None and pid.isdigit() else None
+
+    def _by_cgroup(self, event: Event) -> int | None:
+        """Some versions of Slurm number a node's tasks from 0: the number counts where that task is known to have run there."""
+        match = _TASK_CGROUP.search(event.text)
+        task = int(match["task"]) if match and self._roster.task_is_rank else None
+        return task if task is not None and self._roster.host_of_rank(task) == event.host else None
+
+    def _by_bus(self, event: Event) -> int | None:
+        bus = _bus(event)
+        if bus is None or event.host is None:
+            return None
+        seen = self._of_bus.get((event.host, bus), set())
+        if seen:
+            return next(iter(seen)) if len(seen) == 1 else None
+        return self._roster.processes.of_bus(event.host, bus)
+
+
+def _bus(event: Event) -> int | None:
+    match = _GPU.search(event.text)
+    return pci_bus(match["bus"]) if match else None
