@@ -70,3 +70,33 @@ def test_the_trouble_of_the_host_that_all_others_lost_goes_first(tmp_path: Path)
     diagnosis = diagnosed(tmp_path, {"n1/messages": LINK_DOWN, "n2/messages": TX_HANG, "train.log": LOST_N2})
     assert answer(diagnosis)[:2] == ("tx-timeout", "n2")
     assert "Lost connections lead to n2, which has tx-timeout: not to eth-link-down on n1." in diagnosis.reasoning
+
+
+PASTED = (
+    "$ ls -l log.lammps\n-rw-r--r-- 1 sve mat 51220 2026-02-21 22:00 log.lammps\n$ sacct -j 7 -P -o JobID,State,ExitCode,Start,End\n"
+    "JobID|State|ExitCode|Start|End\n7|{state}|0:0|2026-02-21T10:00:02|{end}\n7.0|CANCELLED|0:15|2026-02-21T10:00:05|{end}\n"
+)
+EVICTED = (
+    "Feb 21 03:11:20 n1 kernel: LustreError: 167-0: home-MDT0000-mdc-ffff9b: This client was evicted by home-MDT0000; "
+    "in progress operations using this service will fail.\n"
+)
+LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-02-21T22:00:14 DUE TO TIME LIMIT ***\n"
+
+
+def test_a_pasted_table_of_sacct_says_when_the_job_ran(tmp_path: Path) -> None:
+    files = {"slurm-7.out": "step 1\n" + LIMIT, "n1/messages": EVICTED}
+    assert answer(diagnosed(tmp_path, files))[0] == "lustre-eviction"
+    diagnosis = diagnosed(tmp_path, {"shell.txt": PASTED.format(state="TIMEOUT", end="2026-02-21T22:00:14")})
+    assert answer(diagnosis) == ("time-limit", None, None, "established")
+    assert why_not(diagnosis, "lustre-eviction") == ["it happened before the job started"]
+
+
+def test_what_the_script_itself_asked_sacct_while_it_ran_says_nothing_of_its_end(tmp_path: Path) -> None:
+    asked = PASTED.format(state="RUNNING", end="Unknown")
+    diagnosis = diagnosed(tmp_path, {"slurm-7.out": asked + LIMIT})
+    assert answer(diagnosis)[0] == "time-limit" and diagnosis.job.state is None
+
+
+def test_a_pasted_table_of_another_job_is_not_this_ones(tmp_path: Path) -> None:
+    other = PASTED.format(state="TIMEOUT", end="2026-02-21T22:00:14").replace("\n7", "\n8")
+    assert diagnosed(tmp_path, {"slurm-7.out": LIMIT, "shell.txt": other}).job.state is None
