@@ -88,5 +88,5 @@ def test_a_sites_entry_of_the_same_id_wins(tmp_path: Path) -> None:
 
 def test_the_shipped_library_has_every_id_of_the_taxonomy() -> None:
     library = load_library([shipped_folder()])
-    assert len(library.signatures) == 184
+    assert len(library.signatures) == 185
     assert {s.family for s in library} == {"storage", "memory", "gpu", "network", "comm", "node", "sched", "app"}
