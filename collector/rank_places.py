@@ -27,8 +27,10 @@ NCCL_BUS = Pattern(
     r"[^\n]{0,60}\bbusId (?P<bus>[0-9a-f]+)"
 )
 LABEL_WITH_PID = Pattern(
-    r"\[(?P<host>[A-Za-z][\w-]*)[\w.-]*:(?P<pid>\d+)(?::\d+){0,2}\]|(?:^|[\s>])[A-Za-z][\w.-]*:(?P<nccl_pid>\d+):\d+ \[\d+\] "
+    r"\[(?P<host>[A-Za-z][\w-]*)[\w.-]*:(?P<pid>\d+)(?::\d+){0,2}\]"
+    r"|(?:^|[\s>])(?P<nccl_host>[A-Za-z][\w-]*)[\w.-]*:(?P<nccl_pid>\d+):\d+ \[\d+\] "
 )
+"""How UCX, Open MPI and NCCL begin their lines, which may stand behind the label of a rank."""
 
 PATTERNS: tuple[Pattern, ...] = (
     NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_BUS, LABEL_WITH_PID,

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from collector import launcher_ends, rank_places
+from collector import address_places, launcher_ends, rank_places
+from collector.address_places import AddressReader
 from collector.hostlist import expand
 from collector.labels import Label, short_name
 from collector.launcher_ends import ProcessEnd, read_process_end, that_began
@@ -39,7 +40,7 @@ SUCCESS = Pattern(
 
 PATTERNS: tuple[Pattern, ...] = (
     TASK_END, CHILD_RANK, ELASTIC, NCCL_COMM, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE, TEARDOWN, SUCCESS,
-    STEP_COMMAND, *launcher_ends.PATTERNS, *rank_places.PATTERNS,
+    STEP_COMMAND, *address_places.PATTERNS, *launcher_ends.PATTERNS, *rank_places.PATTERNS,
 )  # fmt: skip
 """What the scan must look for, besides signatures, so that `Roster` can be filled."""
 
@@ -98,6 +99,7 @@ class Roster:
     process_ends: list[ProcessEnd] = field(default_factory=list)
     processes: ProcessRanks = field(default_factory=ProcessRanks)
     task_processes: ProcessRanks = field(default_factory=ProcessRanks)
+    address_reader: AddressReader = field(default_factory=AddressReader)
     map_nodes: list[tuple[str, int, str]] = field(default_factory=list)
     step_commands: list[StepCommand] = field(default_factory=list)
 
@@ -143,6 +145,9 @@ class Roster:
             self.last_success[source] = hit.line
         elif pattern is ALLOCATED:
             self.allocations[groups["job"]] = expand(groups["hosts"])
+        elif pattern in address_places.PATTERNS:
+            for address, host in self.address_reader.read(pattern, hit, source).items():
+                self.addresses.setdefault(address, host)
         elif pattern is STEP_COMMAND:
             self.step_commands.append(read_step_command(hit, source))
         elif pattern in launcher_ends.PATTERNS:
@@ -246,7 +251,7 @@ class Roster:
 
         (None, None) where several hosts, or none, did; the rank is None where several of one host did, or where it is not known.
         """
-        told = self._first_process()
+        told = self.first_process_to_end()
         if told != (None, None) or any(end.by_launcher for end in self.process_ends):
             return told
         own = [end for end in self.task_ends if end.own and end.how != "Aborted"]
@@ -258,8 +263,10 @@ class Roster:
             return None, None
         return next(iter(hosts)), next(iter(tasks)) if len(tasks) == 1 and self.task_is_rank else None
 
-    def _first_process(self) -> tuple[str | None, int | None]:
+    def first_process_to_end(self) -> tuple[str | None, int | None]:
         """The same from what MPI says of single processes, which may tell twice of one (it calls MPI_Abort, and then exits)."""
+        if not self.process_ends:
+            return None, None
         began = that_began(self.process_ends)
         ranks = {self._rank_of(end) for end in began}
         hosts = {end.host or self.host_of_rank(end.rank) for end in began}

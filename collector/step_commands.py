@@ -10,9 +10,12 @@ from collector.scan import Hit, Pattern
 
 STEP_COMMAND = Pattern(r"^\++ srun (?P<arguments>\S[^\n]*)")
 
-_TASKS = re.compile(r"(?:^|\s)(?:-n ?|--ntasks[= ])(\d+)\b")
-_PER_NODE = re.compile(r"(?:^|\s)--ntasks-per-node[= ](\d+)\b")
-_ARRANGED = re.compile(r"(?:^|\s)(?:-[wxmr]\b|--(?:nodelist|exclude|distribution|relative|nodefile)\b)")
+_TASKS = re.compile(r"(?:-n|--ntasks)[= ]?(\d+)")
+_PER_NODE = re.compile(r"--ntasks-per-node[= ](\d+)")
+_ARRANGED = re.compile(r"-[wxmr]|--(?:nodelist|exclude|distribution|relative|nodefile)\b")
+_TAKES_A_VALUE = re.compile(
+    r"-[ntNcwxmrpAJtoeiGD]|--(?:ntasks|nodes|ntasks-per-node|nodelist|exclude|distribution|relative|cpus-per-task|mpi|output|error)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,26 @@ class StepCommand:
 
 def read_step_command(hit: Hit, source: str) -> StepCommand:
     """What a hit of STEP_COMMAND says."""
-    arguments = hit.groups["arguments"]
-    tasks, per_node = _TASKS.search(arguments), _PER_NODE.search(arguments)
-    return StepCommand(
-        source, hit.line, int(tasks[1]) if tasks else None, int(per_node[1]) if per_node else None, bool(_ARRANGED.search(arguments))
-    )
+    options = _options(hit.groups["arguments"].split())
+    arranged = any(_ARRANGED.match(option) for option in options)
+    return StepCommand(source, hit.line, _number(_TASKS, options), _number(_PER_NODE, options), arranged)
+
+
+def _options(arguments: Sequence[str]) -> list[str]:
+    """srun's own options, each with its value; what follows is the program's."""
+    options: list[str] = []
+    for argument in arguments:
+        if options and _TAKES_A_VALUE.fullmatch(options[-1]):
+            options[-1] += f" {argument}"
+        elif argument.startswith("-"):
+            options.append(argument)
+        else:
+            break
+    return options
+
+
+def _number(pattern: re.Pattern[str], options: Sequence[str]) -> int | None:
+    return next((int(match[1]) for option in options if (match := pattern.fullmatch(option))), None)
 
 
 def earlier_step(commands: Sequence[StepCommand], source: str, line: int) -> StepCommand | None:

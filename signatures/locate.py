@@ -15,6 +15,7 @@ from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.kernel_ranks import KernelRanks
 from signatures.observations import Observations
 from signatures.relevance import surely_before, tells_of_an_end
+from signatures.stragglers import missing_for_horovod
 
 _KERNEL = ("dmesg", "messages", "journal", "kern", "console", "syslog")
 _SHARED = frozenset({"shared-filesystem", "fabric"})
@@ -31,7 +32,7 @@ def locate(chosen: Sequence[Finding], others: Sequence[Finding], seen: Observati
     if external is not None and _is_of_the_servers_filesystem(chosen):
         trail.append(f"The filesystem is {external}'s: whichever host met it first did not begin it.")
         return Initiating(None, None, external, at)
-    silent = _silent_rank(chosen, trail) if signature.witness else None
+    silent = _missing(chosen, trail) if signature.witness else None
     host = _self_named(chosen) if signature.witness else _host(chosen, others, seen, graph, external, trail)
     if silent is not None and host is None:
         return Initiating(seen.roster.host_of_rank(silent), silent, external, at)
@@ -49,6 +50,12 @@ def _self_named(chosen: Sequence[Finding]) -> str | None:
     named = {event.host for event in events if "itself" in event.details}
     named = named or {event.host for event in events if "subject" in event.details and event.role == "initiating"}
     return named.pop() if len(named) == 1 else None
+
+
+def _missing(chosen: Sequence[Finding], trail: list[str]) -> int | None:
+    """Whom the witnesses miss."""
+    rank = missing_for_horovod((event for finding in chosen for event in finding.events), trail)
+    return rank if rank is not None else _silent_rank(chosen, trail)
 
 
 _ENOUGH_NAMERS = 2
@@ -167,11 +174,14 @@ def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None
     if ranks:
         deciding = {event.rank for event in events if event.strength == "decisive" and event.rank is not None}
         return deciding.pop() if len(deciding) == 1 else _first_rank(events, chosen, trail)
+    ended, first = seen.roster.first_process_to_end()
+    if host is not None and ended == host and first is not None:
+        return first
     if host is None or any(len(finding.ranks) > 1 for finding in others if finding.host == host and finding.role != "collateral"):
         return None
-    first = _rank_that_ended_first(host, chosen, seen)
-    if first is not None:
-        return first
+    children = [child for child in seen.roster.children if child.host == host]
+    if len(children) == 1 and (host, children[0].exit_code) not in seen.roster.failed_alike:
+        return children[0].rank
     met = _ranks_that_met_it(chosen, others, host)
     if len(met) == 1:
         return met.pop()
@@ -191,15 +201,6 @@ def _first_rank(events: Sequence[Event], chosen: Sequence[Finding], trail: list[
             trail.append(f"Rank {event.rank} has it surely before the other ranks that do.")
             return event.rank
     return None
-
-
-def _rank_that_ended_first(host: str, chosen: Sequence[Finding], seen: Observations) -> int | None:
-    """The rank of the host that its launcher calls the first to end; nobody's where others of the host ended alike with it."""
-    children = [child for child in seen.roster.children if child.host == host]
-    if len(children) == 1 and (host, children[0].exit_code) not in seen.roster.failed_alike:
-        return children[0].rank
-    ended, rank = seen.roster.first_to_fail()
-    return rank if ended == host and seen.roster.process_ends and not children else None
 
 
 _OF_THE_SCRIPT = re.compile(r"/slurm_script: line \d+: ")

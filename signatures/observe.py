@@ -25,6 +25,7 @@ from signatures.moments import Written, written
 from signatures.observations import Observations, RecoveryEvent, Undated, phase
 from signatures.output_span import output_span
 from signatures.placement import place_events
+from signatures.quoted_ranks import quoted_rank
 from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary, compiled
 
 _SHOWN_CONTEXT = 3
@@ -211,13 +212,16 @@ def _event(
     clock_error: float,
 ) -> Event:
     rank = int(hit.groups["rank"]) if hit.groups.get("rank", "").isdigit() else label.rank
+    quoted = quoted_rank(hit)
+    if quoted is not None:
+        label = Label()
     return Event(
         signature=signature.id,
         signal=signal.name,
         role=signal.role,
         strength=signal.strength,
         host=label.host,
-        rank=rank,
+        rank=rank if quoted is None else quoted,
         source=reading.text.file.name,
         line=hit.line,
         text=hit.text[:TEXT_CHARACTERS].rstrip(),

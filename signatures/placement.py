@@ -12,7 +12,7 @@ from collector.step_commands import earlier_step, host_of_task
 from signatures.event import Event
 from signatures.first_to_end import first_ends
 from signatures.observations import Observations
-from signatures.repetitions import without_repetitions
+from signatures.ray_driver import about_node_below, without_repetitions
 
 
 def place_events(seen: Observations) -> None:
@@ -25,7 +25,10 @@ def place_events(seen: Observations) -> None:
 
 
 def _named(event: Event, seen: Observations) -> Event:
-    """The event of the host that its label's address stands for."""
+    """The event of the host that its label's address stands for, or that Ray names on the line below."""
+    below = about_node_below(event, seen.roster.addresses)
+    if below is not None:
+        return replace(event, host=below, rank=None, labelled=True)
     host = seen.roster.addresses.get(event.host or "")
     return replace(event, host=host) if host is not None else event
 

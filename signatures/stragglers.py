@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -19,6 +20,24 @@ def straggler(events: Iterable[Event], job: JobFacts, trail: list[str]) -> int |
     """
     found = list(events)
     return _behind(found, trail) if _behind(found, []) is not None else _silent(found, job, trail)
+
+
+_MISSING = re.compile(r"^(?:\S*<std(?:err|out)>:)?\s*(?:\d+: )?(?:Missing|Stalled) ranks:")
+_MISSING_RANK = re.compile(r"^(?:\S*<std(?:err|out)>:)?\s*(?:\d+: )?(?P<rank>\d+): \[")
+
+
+def missing_for_horovod(events: Iterable[Event], trail: list[str]) -> int | None:
+    """The only rank that Horovod's stall inspector ever lists, each with its tensors, on the lines below its warning."""
+    missing: set[int] = set()
+    for event in events:
+        lines = (event.text, *event.after)
+        begins = next((number for number, line in enumerate(lines) if _MISSING.match(line)), len(lines))
+        missing |= {int(match["rank"]) for line in lines[begins + 1 :] if (match := _MISSING_RANK.match(line))}
+    if len(missing) != 1:
+        return None
+    rank = missing.pop()
+    trail.append(f"Horovod waits for rank {rank} alone.")
+    return rank
 
 
 def _behind(events: Iterable[Event], trail: list[str]) -> int | None:
