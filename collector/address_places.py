@@ -1,4 +1,4 @@
-"""Which host has an address? Read from what start scripts and Ray print: `STARTING WORKER 1 at n2 (10.0.0.2)`, `Local node IP: 10.0.0.2`."""
+"""Which host has an address? Read from start scripts and Ray: `STARTING WORKER 1 at n2 (10.0.0.2)`, `Local node IP: 10.0.0.2`."""
 
 from __future__ import annotations
 
