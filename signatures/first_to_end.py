@@ -1,7 +1,8 @@
-"""Which task wrote what stands alone at the end of an output? The one that srun then reports as the first to end by itself."""
+"""Who wrote what stands unlabelled at the end of an output? The process that its launcher then reports as the first to end by itself."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -24,6 +25,21 @@ def first_ends(events: Iterable[Event], roster: Roster) -> Mapping[str, TaskEnd]
         if event.source in first and event.line < first[event.source].line and not event.measured and event.role != "context":
             above[event.source].append(event)
     return {source: end for source, end in first.items() if _of_one_task(end) and _of_one_failure(above[source])}
+
+
+_NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
+
+
+def said_by_several(events: Iterable[Event]) -> set[int]:
+    """Numbers of the events that more than one unlabelled line tells, but for the numbers in it: each may be another process's.
+
+    An MPI launcher names the first process to end, however many failed alike.
+    """
+    alike: dict[tuple[str, str, str], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for number, event in enumerate(events):
+        if event.host is None and event.rank is None and event.strength != "supporting":
+            alike[event.source, event.signal, _NUMBERS.sub("#", event.text)][event.line].append(number)
+    return {number for lines in alike.values() if len(lines) > 1 for numbers in lines.values() for number in numbers}
 
 
 def _of_one_task(end: TaskEnd) -> bool:

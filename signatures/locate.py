@@ -175,7 +175,7 @@ def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None
         deciding = {event.rank for event in events if event.strength == "decisive" and event.rank is not None}
         return deciding.pop() if len(deciding) == 1 else _first_rank(events, chosen, trail)
     ended, first = seen.roster.first_process_to_end()
-    if host is not None and ended == host and first is not None:
+    if host is not None and ended == host and first is not None and not _met_by_all_of_the_host(mine, chosen, seen):
         return first
     if host is None or any(len(finding.ranks) > 1 for finding in others if finding.host == host and finding.role != "collateral"):
         return None
@@ -201,6 +201,11 @@ def _first_rank(events: Sequence[Event], chosen: Sequence[Finding], trail: list[
             trail.append(f"Rank {event.rank} has it surely before the other ranks that do.")
             return event.rank
     return None
+
+
+def _met_by_all_of_the_host(events: Sequence[Event], chosen: Sequence[Finding], seen: Observations) -> bool:
+    """Whether only the host itself tells of its trouble, and no process: then the first to end is just the first."""
+    return set(chosen[0].signature.scope) <= {"host"} and not any(event.source in seen.outputs for event in events)
 
 
 _OF_THE_SCRIPT = re.compile(r"/slurm_script: line \d+: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from collector.labels import short_name
 from collector.roster import TaskEnd
 from collector.step_commands import earlier_step, host_of_task
 from signatures.event import Event
-from signatures.first_to_end import first_ends
+from signatures.first_to_end import first_ends, said_by_several
 from signatures.observations import Observations
 from signatures.ray_driver import about_node_below, without_repetitions
 
@@ -19,7 +20,9 @@ def place_events(seen: Observations) -> None:
     """Gives the events their hosts, ranks and moments, and the job the hosts that slurmctld's log names, as far as they were not known."""
     _take_allocation(seen)
     ends = first_ends(seen.events, seen.roster)
-    seen.events = [_dated(number, _placed(_named(event, seen), seen, ends), seen) for number, event in enumerate(seen.events)]
+    several = said_by_several(seen.events) if seen.roster.process_ends else set()
+    placed = [_placed(_named(event, seen), seen, ends, number in several) for number, event in enumerate(seen.events)]
+    seen.events = [_dated(number, event, seen) for number, event in enumerate(placed)]
     seen.events = without_repetitions(seen.events)
     seen.recoveries = [replace(one, host=seen.roster.addresses.get(one.host or "", one.host)) for one in seen.recoveries]
 
@@ -45,8 +48,11 @@ def _take_allocation(seen: Observations) -> None:
     seen.hosts = tuple(dict.fromkeys([*hosts, *seen.hosts]))
 
 
-def _placed(event: Event, seen: Observations, ends: Mapping[str, TaskEnd]) -> Event:
-    """The event with its host and rank as far as the whole bundle tells: the line's subject, its rank's host, the task that failed."""
+def _placed(event: Event, seen: Observations, ends: Mapping[str, TaskEnd], several: bool) -> Event:
+    """The event with its host and rank as far as the whole bundle tells: the line's subject, its rank's host, the task that failed.
+
+    `several`: more than one process may have written such lines.
+    """
     subject = event.details.get("subject")
     if subject is not None:
         return _about_subject(event, subject, seen)
@@ -56,7 +62,10 @@ def _placed(event: Event, seen: Observations, ends: Mapping[str, TaskEnd]) -> Ev
         return _of_task(event, int(event.details["task"]), seen)
     if event.rank is not None:
         return replace(event, host=seen.roster.host_of_rank(event.rank) or _host_that_failed(event, seen))
-    return _by_elimination(event, seen, ends.get(event.source))
+    return event if several else _by_elimination(event, seen, ends.get(event.source))
+
+
+_NAMES_ITS_RANK = re.compile(r"\[rank:? ?\d+\]|<std(?:out|err)>", re.IGNORECASE)
 
 
 def _of_task(event: Event, task: int, seen: Observations) -> Event:
@@ -67,9 +76,18 @@ def _of_task(event: Event, task: int, seen: Observations) -> Event:
         hosts = seen.job.hosts or tuple(sorted(seen.hosts))
         return replace(event, host=host_of_task(earlier, task, hosts), rank=None if event.rank == task else event.rank)
     host = roster.task_hosts.get(task)
-    if event.rank is None:
-        return replace(event, host=host)
+    if event.rank is None or _is_of_a_launcher(event, task, seen):
+        return replace(event, host=host, rank=None)
     return replace(event, host=host or _host_that_failed(event, seen))
+
+
+def _is_of_a_launcher(event: Event, task: int, seen: Observations) -> bool:
+    """Whether the task is one of torchrun's agents or mpirun's daemons, and the line does not say which of its ranks it is from.
+
+    Whatever task 0 started begins with rank 0.
+    """
+    names_a_rank = "rank" in event.details or event.rank != task or _NAMES_ITS_RANK.search(event.text)
+    return task > 0 and not seen.roster.task_is_rank and not names_a_rank
 
 
 def _host_that_failed(event: Event, seen: Observations) -> str | None:
