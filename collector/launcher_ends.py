@@ -61,6 +61,6 @@ def _signal_below(lines: Iterable[str]) -> str | None:
 
 
 def that_began(ends: Sequence[ProcessEnd]) -> list[ProcessEnd]:
-    """Those that ended by themselves; of several that were all killed nobody knows, but one alone that was killed is the one."""
+    """Those that ended by themselves. One alone that was killed is the one; of several that all were nobody knows which."""
     own = [end for end in ends if not end.forced]
-    return own or list(ends)
+    return own or (list(ends) if len({(end.rank, end.host, end.pid) for end in ends}) == 1 else [])

@@ -232,11 +232,11 @@ def _rank_by_consequence(others: Sequence[Finding], host: str, only_task: bool) 
 
 
 def _rank_alone(host: str, seen: Observations) -> int | None:
-    """The only rank that ran on the host, where every host's ranks are known. Of a job's only task srun's line says nothing."""
+    """The only rank that ran on the host, where every host's ranks are known: from 0 on. Of a job's only task srun's line says nothing."""
     roster = seen.roster
     tasks = roster.task_hosts if roster.task_is_rank and len(roster.task_hosts) > 1 else {}
     placed = {**tasks, **roster.rank_hosts}
     on_host = [rank for rank, where in placed.items() if where == host and rank not in roster.disputed_ranks]
-    if len(on_host) == 1 and set(placed.values()) >= set(seen.job.hosts or seen.hosts):
+    if len(on_host) == 1 and set(placed) == set(range(len(placed))) and set(placed.values()) >= set(seen.job.hosts or seen.hosts):
         return on_host[0]
     return None

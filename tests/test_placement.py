@@ -1,0 +1,115 @@
+"""Which host and rank a cause is given, where its own lines do not say it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from diagnosing import answer, diagnosed
+
+KILLED_11 = "mpirun noticed that process rank 3 with PID 500 on node n2 exited on signal 11 (Segmentation fault).\n"
+OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB\n"
+FIRST_OUT = (
+    "mpirun detected that one or more processes exited with non-zero status, thus causing\nthe job to be terminated. The first process to do so was:\n\n"
+    "  Process name: [[257,1],3]\n  Exit code:    1\n"
+)
+BANNER = "Hostname n1, pid 400, rank 0 / size 4\nHostname n2, pid 500, rank 3 / size 4\n"
+
+
+def test_an_unlabelled_cause_is_of_the_process_that_mpirun_says_ended_first(tmp_path: Path) -> None:
+    diagnosis = diagnosed(tmp_path, {"slurm-7.out": BANNER + "step 1\n" + OUT_OF_MEMORY + FIRST_OUT})
+    assert answer(diagnosis)[:3] == ("cuda-oom", "n2", 3)
+
+
+def test_what_several_processes_say_is_not_the_first_one_s(tmp_path: Path) -> None:
+    several = OUT_OF_MEMORY + "step 1\n" + OUT_OF_MEMORY.replace("2.00", "3.00")
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": BANNER + several + FIRST_OUT}))[:3] == ("cuda-oom", None, None)
+
+
+def test_a_kernel_line_about_a_process_is_of_its_rank(tmp_path: Path) -> None:
+    xid = "[Tue Nov 12 09:05:28 2024] NVRM: Xid (PCI:0000:c1:00): 31, pid={}, name=lmp, Ch 00000018, intr 00000000. MMU Fault: ENGINE GRAPHICS faulted @ 0x7f51_2e200000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ\n"
+    ours = diagnosed(tmp_path / "ours", {"slurm-7.out": BANNER, "n2/dmesg.txt": xid.format(500), "n1/dmesg.txt": "\n"})
+    assert answer(ours)[:3] == ("gpu-mmu-fault", "n2", 3)
+    unknown = diagnosed(tmp_path / "unknown", {"slurm-7.out": BANNER, "n2/dmesg.txt": xid.format(501), "n1/dmesg.txt": "\n"})
+    assert answer(unknown)[:3] == ("gpu-mmu-fault", "n2", None)
+
+
+OOM = (
+    "2026-05-27T16:20:39,100422+0000 oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=step_0,mems_allowed=0-1,"
+    "oom_memcg=/system.slice/slurmstepd.scope/job_7,task_memcg=/system.slice/slurmstepd.scope/job_7/step_0/user/task_5,task=w,pid=81,uid=33\n"
+    "2026-05-27T16:20:39,100435+0000 Memory cgroup out of memory: Killed process 81 (w) total-vm:61021332kB, anon-rss:40210020kB, file-rss:0kB, shmem-rss:0kB, UID:33\n"
+)
+STEP_DAEMON = "4: slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n"
+
+
+def test_the_cgroup_names_the_task_and_the_step_daemon_s_label_does_not(tmp_path: Path) -> None:
+    labelled = "".join(f"{task}: step 1\n" for task in range(8))
+    output = labelled + "srun: error: n2: task 5: Exited with exit code 1\nsrun: error: n2: tasks 4,6-7: Terminated\n" + STEP_DAEMON
+    diagnosis = diagnosed(tmp_path, {"slurm-7.out": output, "n2/dmesg-iso.txt": OOM, "n1/dmesg-iso.txt": "\n"})
+    assert answer(diagnosis)[:3] == ("cgroup-oom", "n2", 5)
+    assert not {event.rank for event in diagnosis.evidence if "slurmstepd:" in event.text} - {None}
+
+
+def test_a_label_of_an_earlier_step_is_no_rank(tmp_path: Path) -> None:
+    full = "1: cp: error writing '/tmp/model': No space left on device\n"
+    output = (
+        f"+ srun -l --ntasks-per-node=1 -n 2 cp -r /m /tmp\n{full}0: done\n+ srun -l --ntasks-per-node=2 -n 4 python eval.py\n"
+        "0: start\n1: start\n2: start\n3: start\nsrun: error: n2: tasks 2-3: Exited with exit code 1\nsrun: error: n1: tasks 0-1: Terminated\n"
+    )
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": output}))[:3] == ("disk-full", "n2", None)
+
+
+def test_the_driver_of_ray_only_repeats_what_its_workers_raised(tmp_path: Path) -> None:
+    worker = "(Worker pid={}, ip=10.0.0.2) {}\n"
+    error = "RuntimeError: Cannot find any model weights with `/local/m`"
+    traceback = "Traceback (most recent call last):"
+    output = (
+        "STARTING HEAD at n1 (10.0.0.1)\nSTARTING WORKER 1 at n2 (10.0.0.2)\n"
+        + worker.format(11, traceback) + worker.format(11, error) + worker.format(12, traceback) + worker.format(12, error)
+        + f"[rank0]: {traceback}\n[rank0]: {error}\n"
+    )  # fmt: skip
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": output}))[1:3] == ("n2", None)
+
+
+def test_what_all_ranks_print_of_one_rank_s_checkpoint_is_that_rank_s(tmp_path: Path) -> None:
+    def printed(rank: int, failed: str) -> str:
+        lines = [
+            "Traceback (most recent call last):",
+            f"torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([{failed}])",
+            "Traceback (most recent call last): (RANK 3)",
+            "RuntimeError: File /c/step-1/__3_0.distcp cannot be opened.",
+        ]
+        return "".join(f"[rank{rank}]: {line}\n" for line in lines)
+
+    def files(failed: str) -> dict[str, str]:
+        return {
+            "n1_ranks0-1.log": printed(0, failed) + printed(1, failed),
+            "n2_ranks2-3.log": printed(2, failed) + printed(3, failed),
+        }
+
+    assert answer(diagnosed(tmp_path / "one", files("3")))[:3] == ("checkpoint-write-failed", "n2", 3)
+    assert answer(diagnosed(tmp_path / "two", files("0, 3")))[1:3] == (None, None)
+
+
+def test_horovod_waits_for_one_rank(tmp_path: Path) -> None:
+    stall = (
+        "[1,0]<stderr>:[2024-07-14 02:4{}:11.378319: W horovod/common/stall_inspector.cc:105] One or more tensors were submitted to be "
+        "reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.\n"
+        "[1,0]<stderr>:Missing ranks:\n[1,0]<stderr>:{}: [grads/HorovodAllreduce_0, grads/HorovodAllreduce_1]\n"
+    )
+    one = diagnosed(tmp_path / "one", {"slurm-7.out": BANNER + stall.format(1, 3) + stall.format(2, 3)})
+    assert answer(one)[:3] == ("rank-stalled", "n2", 3)
+    two = diagnosed(tmp_path / "two", {"slurm-7.out": BANNER + stall.format(1, 3) + stall.format(2, 0)})
+    assert answer(two)[:3] == ("rank-stalled", None, None)
+
+
+def test_ranks_that_failed_alike_on_a_host_in_trouble_are_none_of_them_the_one(tmp_path: Path) -> None:
+    table = (
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\nFailures:\n[1]:\n  time      : 2026-04-07_12:03:29\n  host      : n2\n"
+        "  rank      : 5 (local_rank: 1)\n  exitcode  : {} (pid: 12)\nRoot Cause (first observed failure):\n[0]:\n"
+        "  time      : 2026-04-07_12:03:29\n  host      : n2\n  rank      : 4 (local_rank: 0)\n  exitcode  : 1 (pid: 11)\n"
+    )
+    killed = "Apr  7 12:03:28 n2 kernel: [ 2497.25] Out of memory: Killed process 77 (mountd) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:1000\n"
+    alike = diagnosed(tmp_path / "alike", {"slurm-7.out": table.format(1), "n2/syslog": killed})
+    assert answer(alike)[:3] == ("host-oom", "n2", None)
+    after = diagnosed(tmp_path / "after", {"slurm-7.out": table.format(-15), "n2/syslog": killed})
+    assert answer(after)[:3] == ("host-oom", "n2", 4)

@@ -1,0 +1,125 @@
+"""Ranks of hosts, processes and GPUs, and ends of single processes: read from what programs and MPI launchers print."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.labels import Label
+from collector.rank_places import pci_bus
+from collector.roster import PATTERNS, Roster
+from collector.scan import Scanner, Tally
+
+SCANNER = Scanner(PATTERNS)
+
+
+def roster_of(text: str, label: Label | None = None) -> Roster:
+    roster = Roster()
+    for hit in SCANNER.scan([text.encode()], Tally()):
+        roster.note(PATTERNS[hit.pattern], hit, label or Label(), "slurm-1.out")
+    return roster
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#  Rank  6 Group  0 Pid  500 on     n2 device  2 [0xb2] NVIDIA H100",
+        "# Rank  6 Pid  500 on n2 device  2 [0000:b2:00] NVIDIA H100",
+        "[1,6]<stdout>:Horovod initialized. Hostname n2.cluster, pid 500, rank 6 / size 8, local rank 2 / local size 4.",
+        "[0] MPI startup(): 6       500      n2         {4,5}",
+        "mpirun noticed that process rank 6 with PID 500 on node n2 exited on signal 11 (Segmentation fault).",
+        "=   RANK 6 PID 500 RUNNING AT n2",
+    ],
+)
+def test_a_line_that_names_rank_process_and_host(line: str) -> None:
+    roster = roster_of(line + "\n")
+    assert roster.host_of_rank(6) == "n2"
+    assert roster.rank_of_pid("n2", 500) == 6
+    assert roster.rank_of_pid("n1", 500) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["Info: rank 6 of 8 on n2", "Rank 6/8 is running on node n2, 4 threads", "[app] process_id=6/8 host=n2 coordinator=n1:41", "hvd.rank=6 hvd.local_rank=2 hostname=n2"]
+)  # fmt: skip
+def test_a_line_that_names_rank_and_host(line: str) -> None:
+    assert roster_of(line + "\n").host_of_rank(6) == "n2"
+
+
+def test_the_host_of_a_rendezvous_is_no_ranks() -> None:
+    assert roster_of("connecting rank=6 world_size=8 host=n1 port=29500\n").host_of_rank(6) is None
+
+
+def test_job_maps_of_open_mpi_and_prrte() -> None:
+    old = (
+        " Data for node: n1\tNum slots: 1\tMax slots: 0\tNum procs: 1\n \tProcess OMPI jobid: [31,1] App: 0 Process rank: 0 Bound: socket 0\n\n"
+        " Data for node: n2\tNum slots: 1\tMax slots: 0\tNum procs: 1\n \tProcess OMPI jobid: [31,1] App: 0 Process rank: 1 Bound: socket 0\n"
+    )
+    new = "Data for node: n2\tNum slots: 1\n        Process jobid: [prterun-n1-42@1] App: 0 Process rank: 1 Bound: package[0][core:0]\n"
+    assert [roster_of(old).host_of_rank(rank) for rank in (0, 1)] == ["n1", "n2"]
+    assert roster_of(new).host_of_rank(1) == "n2"
+
+
+def test_a_label_of_rank_and_process_ties_the_two() -> None:
+    assert roster_of("[n2:500:0:500] Caught signal 11\n", Label("n2", 6)).rank_of_pid("n2", 500) == 6
+    assert roster_of("6: [n2:500] *** Process received signal ***\n", Label(None, 6, 6)).rank_of_pid("n2", 500) == 6
+    agents = roster_of("torch.distributed.elastic: x\n6: [n2:500] *** Process received signal ***\n", Label(None, 6, 6))
+    assert agents.rank_of_pid("n2", 500) is None
+
+
+def test_the_communicator_of_most_ranks_says_whose_a_gpu_is() -> None:
+    line = "n2:500:501 [0] NCCL INFO comm 0x55 rank {} nranks {} cudaDev 0 busId 1b000 commId 0x1 - Init COMPLETE\n"
+    roster = roster_of(line.format(0, 2) + line.format(6, 8) + line.format(1, 4))
+    assert roster.processes.of_bus("n2", 0x1B) == 6
+    assert roster_of(line.format(6, 8) + line.format(7, 8)).processes.of_bus("n2", 0x1B) is None
+
+
+def test_pci_buses_in_every_form() -> None:
+    assert [pci_bus(text) for text in ("0000:1b:00.0", "0000:1B:00", "0x1b", "1b000", "10001b000", "1b:00.0")] == [0x1B] * 6
+
+
+def test_the_one_process_that_was_not_killed_by_the_launcher_began() -> None:
+    block = "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   RANK {} PID {} RUNNING AT {}\n=   {}\n"
+    killed = block.format(0, 1, "n1", "KILLED BY SIGNAL: 9 (Killed)") + block.format(1, 2, "n1", "KILLED BY SIGNAL: 9 (Killed)")
+    assert roster_of(killed).first_to_fail() == (None, None)
+    assert roster_of(killed + block.format(6, 500, "n2", "KILLED BY SIGNAL: 7 (Bus error)")).first_to_fail() == ("n2", 6)
+    assert roster_of(killed + block.format(6, 500, "n2", "EXIT STATUS: 1")).first_to_fail() == ("n2", 6)
+
+
+def test_a_single_killed_process_is_the_one_and_its_rank_may_be_unknown() -> None:
+    lines = "=   PID 500 RUNNING AT n2\n=   EXIT CODE: 9\nsrun: error: n1: task 0: Exited with exit code 7\n"
+    roster = roster_of(lines)
+    assert roster.first_to_fail() == ("n2", None)
+    assert not roster.task_is_rank
+
+
+def test_who_calls_mpi_abort_and_exits_is_one() -> None:
+    abort = "Abort(1) on node 6 (rank 6 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 1) - process 6\n"
+    assert roster_of(abort).first_to_fail() == (None, 6)
+    assert roster_of(abort + "=   RANK 6 PID 500 RUNNING AT n2\n=   EXIT STATUS: 1\n").first_to_fail() == ("n2", 6)
+    assert roster_of(abort + "MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD\n").first_to_fail() == (None, None)
+    assert roster_of(abort).task_is_rank
+
+
+def test_a_process_name_is_of_the_program_and_not_of_the_launchers_daemons() -> None:
+    banner = "# Rank  6 Group  0 Pid  500 on n2 device  2 [0xb2] NVIDIA H100\n"
+    assert roster_of(banner + "  Process name: [[257,1],6]\n  Exit code:    2\n").first_to_fail() == ("n2", 6)
+    assert roster_of(banner + "  Process name: [prterun-n1-77@1,6]\n").first_to_fail() == ("n2", 6)
+    assert roster_of(banner + "  Process name: [[257,0],6]\n").process_ends == []
+
+
+def test_tasks_below_mpirun_are_its_daemons() -> None:
+    roster = roster_of(
+        "mpirun noticed that process rank 6 with PID 500 on node n2 exited on signal 9 (Killed).\nsrun: error: n2: task 1: Out Of Memory\n"
+    )
+    assert roster.first_to_fail() == ("n2", 6)
+    assert roster.host_of_rank(1) is None
+
+
+def test_addresses_of_nodes_on_which_ray_was_started() -> None:
+    started = "2026-01-01 10:00:00,001\tINFO scripts.py:865 -- Local node IP: {}\n"
+    text = "Starting HEAD at n1\n" + started.format("10.0.0.1") + "Starting WORKER 1 at n2\n" + started.format("10.0.0.2")
+    assert roster_of(text).addresses == {"10.0.0.1": "n1", "10.0.0.2": "n2"}
+    at_once = "Starting WORKER 1 at n1\nStarting WORKER 2 at n2\n" + started.format("10.0.0.1") + started.format("10.0.0.2")
+    assert roster_of(at_once).addresses == {}
+    assert roster_of("STARTING WORKER 1 at n2 (10.0.0.2)\n").addresses == {"10.0.0.2": "n2"}
+    assert roster_of("node list: n1 n2 -> 10.0.0.1 10.0.0.2\n").addresses == {"10.0.0.1": "n1", "10.0.0.2": "n2"}
+    assert roster_of("nodes n1 n2 -> 10.0.0.1\n").addresses == {}
