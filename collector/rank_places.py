@@ -15,7 +15,10 @@ NCCL_TESTS = Pattern(
 )
 HOSTNAME_PID_RANK = Pattern(r"\b[Hh]ost(?:name)?:? (?P<host>[A-Za-z][\w-]*)\S*, pid:? (?P<pid>\d+), rank:? (?P<rank>\d+)\b")
 INTEL_MPI = Pattern(r"MPI startup\(\): (?P<rank>\d+) +(?P<pid>\d+) +(?P<host>[A-Za-z][\w-]*)\S* ")
-RANK_OF_ON = Pattern(r"\b[Rr]ank:? (?P<rank>\d+) ?(?:of|/) ?\d+,?(?: is| running)* on (?:host |node )?" + _HOST + r"\b")
+_NO_DEVICE = r"(?!(?i:gpu|cuda|device|dev|hip|xpu|tpu|cpu|core|socket|numa|thread|tile)_?\d\b)"
+RANK_OF_ON = Pattern(
+    r"\b[Rr]ank:? (?P<rank>\d+) ?(?:of|/) ?\d+,?(?: is| running)* on (?:host |node )?" + _NO_DEVICE + _HOST + r"(?:\.[\w.-]+)?\b"
+)
 RANK_AND_HOST = Pattern(
     r"\b(?:rank|process_id)=(?P<rank>\d+)(?:/\d+)?(?:[ ,]+[\w.]+=\d+){0,4}[ ,]+host(?:name)?=" + _HOST + r"\b(?!\S*[ ,]+(?:master_)?port\b)"
 )

@@ -11,6 +11,7 @@ from collector.scan import Hit, Pattern
 STEP_COMMAND = Pattern(r"^\++ srun (?P<arguments>\S[^\n]*)")
 
 _TASKS = re.compile(r"(?:-n|--ntasks)[= ]?(\d+)")
+_NODES = re.compile(r"(?:-N|--nodes)[= ]?(\d+)")
 _PER_NODE = re.compile(r"--ntasks-per-node[= ](\d+)")
 _ARRANGED = re.compile(r"-[wxmr]|--(?:nodelist|exclude|distribution|relative|nodefile)\b")
 _TAKES_A_VALUE = re.compile(
@@ -20,20 +21,23 @@ _TAKES_A_VALUE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StepCommand:
-    """How many tasks a step had, and how many on each node, as far as its command says; `arranged` where it says which nodes or order."""
+    """How many tasks a step had, how many on each node, and how many nodes, as far as its command says; `arranged` where it says which
+    nodes or order."""
 
     source: str
     line: int
     tasks: int | None
     per_node: int | None
     arranged: bool
+    nodes: int | None = None
 
 
 def read_step_command(hit: Hit, source: str) -> StepCommand:
     """What a hit of STEP_COMMAND says."""
     options = _options(hit.groups["arguments"].split())
     arranged = any(_ARRANGED.match(option) for option in options)
-    return StepCommand(source, hit.line, _number(_TASKS, options), _number(_PER_NODE, options), arranged)
+    tasks, per_node, nodes = (_number(pattern, options) for pattern in (_TASKS, _PER_NODE, _NODES))
+    return StepCommand(source, hit.line, tasks, per_node, arranged, nodes)
 
 
 def _options(arguments: Sequence[str]) -> list[str]:

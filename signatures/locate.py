@@ -33,7 +33,11 @@ def locate(chosen: Sequence[Finding], others: Sequence[Finding], seen: Observati
         trail.append(f"The filesystem is {external}'s: whichever host met it first did not begin it.")
         return Initiating(None, None, external, at)
     silent = _missing(chosen, trail) if signature.witness else None
-    host = _self_named(chosen) if signature.witness else _host(chosen, others, seen, graph, external, trail)
+    host = (
+        (_self_named(chosen) or _alone_refuses(chosen, others, seen, trail))
+        if signature.witness
+        else _host(chosen, others, seen, graph, external, trail)
+    )
     if silent is not None and host is None:
         return Initiating(seen.roster.host_of_rank(silent), silent, external, at)
     if signature.witness and host is None:
@@ -50,6 +54,22 @@ def _self_named(chosen: Sequence[Finding]) -> str | None:
     named = {event.host for event in events if "itself" in event.details}
     named = named or {event.host for event in events if "subject" in event.details and event.role == "initiating"}
     return named.pop() if len(named) == 1 else None
+
+
+_ENOUGH_NODES = 3
+"""Of two that do not trust each other either may be wrong."""
+
+
+def _alone_refuses(chosen: Sequence[Finding], others: Sequence[Finding], seen: Observations, trail: list[str]) -> str | None:
+    """The witness that alone of three nodes or more did not take the launch of a step, which came to all from the same sender."""
+    hosts = {finding.host for finding in chosen if finding.host is not None}
+    refused = {finding.host for finding in others if finding.id == "launch-failed" and finding.host is not None}
+    nodes = max([len(seen.job.hosts), *(command.nodes or 0 for command in seen.roster.step_commands)])
+    if len(hosts) != 1 or refused != hosts or nodes < _ENOUGH_NODES:
+        return None
+    host = hosts.pop()
+    trail.append(f"Of {nodes} nodes to which the step was sent only {host} refused it: what differs is there.")
+    return host
 
 
 def _missing(chosen: Sequence[Finding], trail: list[str]) -> int | None:

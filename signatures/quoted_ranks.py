@@ -7,7 +7,7 @@ import re
 from collector.scan import Hit
 
 _NAMED = re.compile(r"CheckpointException ranks:dict_keys\(\[(?P<ranks>[\d, ]+)\]\)")
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\):(?: \(RANK (?P<rank>\d+)\))?")
+_TRACEBACK = "Traceback (most recent call last):"
 
 
 def quoted_rank(hit: Hit) -> int | None:
@@ -18,8 +18,8 @@ def quoted_rank(hit: Hit) -> int | None:
     if match := _NAMED.search(hit.text):
         return _only(match["ranks"])
     above = [*hit.before, hit.text]
-    traceback = next((match for line in reversed(above) if (match := _TRACEBACK.search(line))), None)
-    if traceback is None or traceback["rank"] is None:
+    traceback = next((line for line in reversed(above) if _TRACEBACK in line), "")
+    if f"{_TRACEBACK} (RANK " not in traceback:
         return None
     named = next((match for line in reversed(above) if (match := _NAMED.search(line))), None)
     return _only(named["ranks"]) if named is not None else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.labels import Label, file_style, read_label, syslog_origin, without_colours
+from collector.labels import Label, file_style, read_label, speaks_for_a_rank, syslog_origin, without_colours
 
 LABELS = [
     ("[rank3]:[E1130 05:30:00.123456789 P.cpp:607] [Rank 1] Watchdog caught", Label(None, 3)),
@@ -21,10 +21,14 @@ LABELS = [
     ("slurmstepd-c01: error: *** STEP 1.0 ON c01 CANCELLED AT x ***", Label("c01", None)),
     ("[gpu-y02] HF_TOKEN not set", Label("gpu-y02", None)),
     ("ib-g4: Test NCCL failure common.cu:401", Label("ib-g4", None)),
+    ("(RayWorkerWrapper pid=16411, ip=10.0.0.17) ERROR x", Label("10.0.0.17", None)),
+    ("(raylet, ip=10.0.0.17) [2026-04-02 15:02:00,117 E 1 1] x", Label("10.0.0.17", None)),
     ("\x1b[31m[rank7]: red\x1b[0m", Label(None, 7)),
 ]
 
 NO_LABELS = [
+    "[40106] signal (11.1): Segmentation fault",  # Julia's process id
+    "(Worker pid=16411) ERROR x",  # on the driver's host, wherever that is
     "[E ProcessGroupNCCL.cpp:458] [Rank 7] Watchdog caught",  # a rank within its process group
     "slurmstepd: error: *** STEP 1.0 ON c01 CANCELLED AT 2026-11-30T05:30:00 ***",  # the step's first node, not the culprit
     "42: not a label in a file that is not labelled",
@@ -74,3 +78,8 @@ def test_syslog_lines_name_host_and_program(line: str, origin: tuple[str, str] |
 def test_colours_are_removed_and_nothing_else() -> None:
     assert without_colours("\x1b[1;31mred\x1b[0m plain") == "red plain"
     assert without_colours("plain") == "plain"
+
+
+def test_a_step_daemon_speaks_for_no_rank() -> None:
+    assert not any(speaks_for_a_rank(f"{label}slurmstepd: error: Detected 1 oom_kill event") for label in ("", "4: ", " 4: "))
+    assert speaks_for_a_rank("4: Traceback (most recent call last):")

@@ -113,3 +113,17 @@ def test_ranks_that_failed_alike_on_a_host_in_trouble_are_none_of_them_the_one(t
     assert answer(alike)[:3] == ("host-oom", "n2", None)
     after = diagnosed(tmp_path / "after", {"slurm-7.out": table.format(-15), "n2/syslog": killed})
     assert answer(after)[:3] == ("host-oom", "n2", 4)
+
+
+REFUSED = (
+    "[2026-03-01T10:40:49.267] error: Munge decode failed: Invalid credential\n"
+    "[2026-03-01T10:40:49.267] error: service_connection: slurm_receive_msg: Protocol authentication error\n"
+)
+
+
+def test_the_node_that_alone_refuses_a_step_is_the_one_that_differs(tmp_path: Path) -> None:
+    output = "+ srun -N {} --ntasks-per-node=1 hostname\nsrun: error: Task launch for StepId=7.0 failed on node n3: Socket timed out on send/recv operation\n"
+    three = diagnosed(tmp_path / "three", {"slurm-7.out": output.format(3), "n3/slurmd.log": REFUSED})
+    assert answer(three)[:2] == ("munge-auth", "n3")
+    two = diagnosed(tmp_path / "two", {"slurm-7.out": output.format(2), "n3/slurmd.log": REFUSED})
+    assert answer(two)[:2] == ("munge-auth", None)

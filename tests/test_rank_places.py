@@ -44,6 +44,10 @@ def test_a_line_that_names_rank_and_host(line: str) -> None:
     assert roster_of(line + "\n").host_of_rank(6) == "n2"
 
 
+def test_a_device_is_no_host() -> None:
+    assert roster_of("rank 6 of 8 on GPU3\nrank 6/8 running on cuda1\n").host_of_rank(6) is None
+
+
 def test_the_host_of_a_rendezvous_is_no_ranks() -> None:
     assert roster_of("connecting rank=6 world_size=8 host=n1 port=29500\n").host_of_rank(6) is None
 
