@@ -50,20 +50,32 @@ def _tasks(names: Mapping[str, str]) -> dict[str, Named]:
 
 def _hosts(names: Mapping[str, str], known_hosts: Collection[str]) -> dict[str, Named]:
     """Names that end in a known host's, and those of the same stem, whose hosts nobody else names."""
-    numbered = [host for host in known_hosts if re.search(r"\d", host)]
-    ending: dict[str, str] = {}
+    numbered = frozenset(host for host in known_hosts if _DIGITS.search(host))
+    found: dict[str, Named] = {}
+    stems: set[tuple[str, str]] = set()
     for path, name in names.items():
-        hosts = [host for host in numbered if re.search(rf"(?:^|[._-]){re.escape(host)}$", name)]
-        if hosts:
-            ending[path] = max(hosts, key=len)
-    stems = {(names[path].removesuffix(host), re.sub(r"\d+", "#", host)) for path, host in ending.items()}
-    found = {path: Named(host=host) for path, host in ending.items()}
+        known = next(((stem, rest) for stem, rest in _endings(name) if rest in numbered), None)
+        if known is not None:
+            found[path] = Named(host=known[1])
+            stems.add((known[0], _shape(known[1])))
     for path, name in names.items():
-        for stem, shape in stems:
-            rest = name.removeprefix(stem)
-            if path not in found and stem and name.startswith(stem) and re.sub(r"\d+", "#", rest) == shape:
-                found[path] = Named(host=rest)
+        alike = next((rest for stem, rest in _endings(name) if stem and (stem, _shape(rest)) in stems), None)
+        if path not in found and alike is not None:
+            found[path] = Named(host=alike)
     return found
+
+
+_DIGITS = re.compile(r"\d+")
+
+
+def _endings(name: str) -> list[tuple[str, str]]:
+    """The name cut in two wherever a host's name may begin in it, the longest endings first."""
+    starts = (0, *(match.end() for match in re.finditer(r"[._-]", name)))
+    return [(name[:start], name[start:]) for start in starts]
+
+
+def _shape(name: str) -> str:
+    return _DIGITS.sub("#", name)
 
 
 def _ranges(names: Mapping[str, str]) -> dict[str, Named]:
