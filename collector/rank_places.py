@@ -25,18 +25,19 @@ RANK_AND_HOST = Pattern(
 MAP_RANK = Pattern(r"^\s*Process [^\n]{0,60}jobid: [^\n]{0,120}\bProcess rank: (?P<rank>\d+)")
 MAP_NODE = Pattern(r"^\s*Data for node: (?P<host>[A-Za-z0-9][\w-]*)")
 """`mpirun --display-map`: the processes below such a line are that node's."""
-NCCL_BUS = Pattern(
-    r"(?P<host>[A-Za-z][\w-]*)\S*:(?P<pid>\d+):\d+ \[\d+\] NCCL INFO (?:\S+ )?comm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<ranks>\d+) "
-    r"[^\n]{0,60}\bbusId (?P<bus>[0-9a-f]+)"
+NCCL_COMM = Pattern(
+    r"(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+):\d+ \[\d+\] NCCL INFO (?P<call>\w+ )?comm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<ranks>\d+)"
+    r"(?:[^\n]{0,60}?\bbusId (?P<bus>[0-9a-f]+))?"
 )
+"""Also of communicators of some ranks only, which are numbered anew."""
 LABEL_WITH_PID = Pattern(
     r"\[(?P<host>[A-Za-z][\w-]*)[\w.-]*:(?P<pid>\d+)(?::\d+){0,2}\]"
-    r"|(?:^|[\s>])(?P<nccl_host>[A-Za-z][\w-]*)[\w.-]*:(?P<nccl_pid>\d+):\d+ \[\d+\] "
+    r"(?: \*\*\* | Caught signal| +[\w.-]+\.[ch]\w*:\d+ +(?:UCX +[A-Z]|Assert|Fatal))"
 )
-"""How UCX, Open MPI and NCCL begin their lines, which may stand behind the label of a rank."""
+"""How UCX and Open MPI report a crash, perhaps behind the label of a rank. (What begins every line of a log is too much to read.)"""
 
 PATTERNS: tuple[Pattern, ...] = (
-    NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_BUS, LABEL_WITH_PID,
+    NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_COMM, LABEL_WITH_PID,
 )  # fmt: skip
 
 

@@ -21,7 +21,6 @@ TASK_END = Pattern(
 )
 CHILD_RANK = Pattern(r"^\W*rank +: (?P<rank>\d+) \(local_rank: (?P<local_rank>\d+)\)")
 ELASTIC = Pattern(r"torch[./]distributed[./](?:elastic|run|launch)|torchrun |ChildFailedError")
-NCCL_COMM = Pattern(r"(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO comm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<ranks>\d+)")
 NCCL_ADDRESS = Pattern(
     r"(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO (?:Bootstrap|NET/Socket) : Using[^\n]{0,80}?:(?P<address>[0-9a-f.:]+)<\d+>"
 )
@@ -39,7 +38,7 @@ SUCCESS = Pattern(
 )
 
 PATTERNS: tuple[Pattern, ...] = (
-    TASK_END, CHILD_RANK, ELASTIC, NCCL_COMM, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE, TEARDOWN, SUCCESS,
+    TASK_END, CHILD_RANK, ELASTIC, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE, TEARDOWN, SUCCESS,
     STEP_COMMAND, *address_places.PATTERNS, *launcher_ends.PATTERNS, *rank_places.PATTERNS,
 )  # fmt: skip
 """What the scan must look for, besides signatures, so that `Roster` can be filled."""
@@ -133,7 +132,7 @@ class Roster:
             self.elastic = True
         elif pattern is CHILD_RANK:
             self._note_child(hit)
-        elif pattern in (NCCL_COMM, RAN_ON, RANK_ON_NODE):
+        elif pattern in (RAN_ON, RANK_ON_NODE):
             self.place_rank(int(groups["rank"]), short_name(groups["host"]))
         elif pattern is NCCL_ADDRESS:
             self.addresses[groups["address"]] = short_name(groups["host"])
@@ -158,6 +157,8 @@ class Roster:
             self._note_mapped(int(groups["rank"]), source, hit.line)
         elif pattern is rank_places.LABEL_WITH_PID:
             self._note_labelled_pid(groups, label)
+        elif pattern is rank_places.NCCL_COMM:
+            self._note_communicator(hit)
         elif pattern in rank_places.PATTERNS:
             self._note_place(read_place(hit))
         self._note_label(label)
@@ -172,16 +173,20 @@ class Roster:
             self.place_rank(label.rank, label.host)
 
     def _note_labelled_pid(self, groups: Mapping[str, str], label: Label) -> None:
-        """What looks like host and pid may be anything (`[epoch:12]`): nobody asks for those of a name that is no host's."""
         if label.rank is not None:
             known = self.task_processes if label.task == label.rank else self.processes
-            host, pid = (groups["host"], groups["pid"]) if "host" in groups else (groups["nccl_host"], groups["nccl_pid"])
-            known.note(RankPlace(label.rank, short_name(host), int(pid)))
+            known.note(RankPlace(label.rank, short_name(groups["host"]), int(groups["pid"])))
 
     def _note_place(self, place: RankPlace) -> None:
         self.processes.note(place)
-        if not place.ranks:
-            self.named_hosts.add(place.host)
+        self.named_hosts.add(place.host)
+        self.place_rank(place.rank, place.host)
+
+    def _note_communicator(self, hit: Hit) -> None:
+        """Newer versions of NCCL say by which call it was made: of those it is unknown which has all ranks."""
+        place = read_place(hit)
+        self.processes.note(place)
+        if "call" not in hit.groups:
             self.place_rank(place.rank, place.host)
 
     def _note_mapped(self, rank: int, source: str, line: int) -> None:
