@@ -15,7 +15,9 @@ _HOST = r"[A-Za-z][\w-]*\d[\w-]*"
 RAY_START = Pattern(rf"^\W*(?:STARTING|Starting) (?:HEAD|WORKER(?: \d+)?) at (?P<host>{_HOST})(?:\S* \((?P<address>{_ADDRESS})\))?")
 """As Ray's own template for Slurm prints it before it starts Ray on a node."""
 RAY_STARTED = Pattern(rf"\bLocal node IP: (?P<address>{_ADDRESS})")
-LISTS = Pattern(rf"(?:^|[\s:])(?P<hosts>{_HOST}(?:[ ,]+{_HOST})+) ?(?:->|=>|=|:) ?(?P<addresses>{_ADDRESS}(?:[ ,]+{_ADDRESS})+)")
+LISTS = Pattern(
+    rf"\b[Nn]ode(?:s|list| list)\W{{1,3}}(?P<hosts>{_HOST}(?:[ ,]+{_HOST})+) ?(?:->|=>|=|:) ?(?P<addresses>{_ADDRESS}(?:[ ,]+{_ADDRESS})+)"
+)
 
 PATTERNS: tuple[Pattern, ...] = (RAY_START, RAY_STARTED, LISTS)
 

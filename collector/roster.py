@@ -14,11 +14,8 @@ from collector.launcher_ends import ProcessEnd, read_process_end, that_began
 from collector.rank_places import ProcessRanks, RankPlace, read_place
 from collector.scan import Hit, Pattern
 from collector.step_commands import STEP_COMMAND, StepCommand, read_step_command
+from collector.task_ends import TASK_END, TaskEnd, read_task_end
 
-TASK_END = Pattern(
-    r"srun: error: (?P<hosts>[A-Za-z0-9][\w.\[\],-]*): tasks? (?P<tasks>[\d,-]+): (?P<how>Exited with exit code \d+"
-    r"|[A-Z][A-Za-z ]+(?:\(core dumped\))?)"
-)
 CHILD_RANK = Pattern(r"^\W*rank +: (?P<rank>\d+) \(local_rank: (?P<local_rank>\d+)\)")
 ELASTIC = Pattern(r"torch[./]distributed[./](?:elastic|run|launch)|torchrun |ChildFailedError")
 NCCL_ADDRESS = Pattern(
@@ -42,30 +39,6 @@ PATTERNS: tuple[Pattern, ...] = (
     STEP_COMMAND, *address_places.PATTERNS, *launcher_ends.PATTERNS, *rank_places.PATTERNS,
 )  # fmt: skip
 """What the scan must look for, besides signatures, so that `Roster` can be filled."""
-
-_ENDED_BY_OTHERS = frozenset({"Terminated", "Killed", "Hangup", "Interrupt", "User defined signal 1", "User defined signal 2"})
-_CRASHES = ("Aborted", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception")
-
-
-@dataclass(frozen=True, slots=True)
-class TaskEnd:
-    """Tasks of one srun line: `how` is `Exited with exit code 1`, `Killed`, `Segmentation fault (core dumped)`, …"""
-
-    hosts: tuple[str, ...]
-    tasks: tuple[int, ...]
-    how: str
-    source: str
-    line: int
-
-    @property
-    def is_crash(self) -> bool:
-        """Whether a signal that a program brings upon itself ended it (strsignal(3), as srun prints it)."""
-        return self.how.startswith(_CRASHES)
-
-    @property
-    def own(self) -> bool:
-        """Whether the task ended by itself, as against being ended from outside (what SIGKILL was for cannot be told)."""
-        return self.how not in _ENDED_BY_OTHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +177,11 @@ class Roster:
         self.task_ends.append(TaskEnd((end.host,), (), "bad termination", source, line))
 
     def _note_task_end(self, hit: Hit, source: str) -> None:
-        hosts = tuple(short_name(host) for host in expand(hit.groups["hosts"]))
-        tasks = _numbers(hit.groups["tasks"])
-        self.named_hosts.update(hosts)
-        self.task_ends.append(TaskEnd(hosts, tasks, hit.groups["how"].replace(" (core dumped)", "").strip(), source, hit.line))
-        if len(hosts) == 1:
-            self.task_hosts.update(dict.fromkeys(tasks, hosts[0]))
+        end = read_task_end(hit, source)
+        self.named_hosts.update(end.hosts)
+        self.task_ends.append(end)
+        if len(end.hosts) == 1:
+            self.task_hosts.update(dict.fromkeys(end.tasks, end.hosts[0]))
 
     def _note_child(self, hit: Hit) -> None:
         """torchrun's summary prints `host` on the line before `rank`, and `exitcode` on the one after."""
@@ -292,13 +264,3 @@ def _value(pattern: str, lines: Iterable[str]) -> str | None:
         if match := re.match(rf"^\W*{pattern}", line):
             return match["value"]
     return None
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    numbers: list[int] = []
-    for part in text.strip(",").split(","):
-        first, _, last = part.partition("-")
-        if first.isdigit():
-            end = int(last) if last.isdigit() else int(first)
-            numbers += range(int(first), min(end, int(first) + 100_000) + 1)
-    return tuple(numbers)

@@ -6,7 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from collector.roster import Roster, TaskEnd
+from collector.roster import Roster
+from collector.task_ends import TaskEnd
 from signatures.event import Event
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from collector.hostlist import expand
 from collector.labels import short_name
-from collector.roster import TaskEnd
 from collector.step_commands import earlier_step, host_of_task
+from collector.task_ends import TaskEnd
 from signatures.event import Event
 from signatures.first_to_end import first_ends, said_by_several
 from signatures.observations import Observations
