@@ -11,7 +11,7 @@ from collector.slurm_values import FAILED_STATES
 from signatures.attribution import Attribution
 from signatures.blame import BlameGraph
 from signatures.diagnosis import Alternative, Initiating, Verdict
-from signatures.explain import Consequences, Explanation, explanations, is_scheduler_decision
+from signatures.explain import Consequences, Explanation, explanations, is_scheduler_decision, without_circles
 from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.locate import locate
 from signatures.observations import Observations
@@ -26,7 +26,7 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
         trail = ["Slurm says that the job and all its steps completed with exit code 0: nothing failed."]
         notes = [Alternative(f.id, f.host, "the job ended well all the same") for f in findings if f.role != "collateral"]
         return Attribution("no-failure", alternatives=notes, found=found, trail=trail)
-    explained = explanations(findings, consequences)
+    explained = without_circles(explanations(findings, consequences))
     told = [f"{_named(e.effect)} is explained by {_named(e.cause)}: {e.because}." for e in explained]
     if ended_well(seen.job) and crash is not None:
         found.append(f"Slurm's accounting says that all went well, but srun reported of a task: {crash.how}.")
@@ -110,11 +110,15 @@ def _best_tier(candidates: Sequence[Finding], trail: list[str]) -> list[Finding]
 def _of_the_lost_host(candidates: Sequence[Finding], graph: BlameGraph, trail: list[str]) -> Sequence[Finding]:
     """Without what other hosts have of their own, where all who lost somebody lost one host, and that one has trouble of its own."""
     suspects = graph.suspects()
-    lost = [f for f in candidates if len(suspects) == 1 and f.host in suspects and f.role == "initiating" and not f.signature.general]
+    lost = [f for f in candidates if len(suspects) == 1 and f.host in suspects and _is_own_trouble(f)]
     elsewhere = [f for f in candidates if lost and f.host not in (None, lost[0].host)]
     if elsewhere:
         trail.append(f"Lost connections lead to {lost[0].host}, which has {lost[0].id}: not to {', '.join(map(_named, elsewhere))}.")
     return [f for f in candidates if f not in elsewhere]
+
+
+def _is_own_trouble(finding: Finding) -> bool:
+    return finding.role == "initiating" and finding.support == "established" and not finding.signature.general
 
 
 @dataclass(frozen=True, slots=True)

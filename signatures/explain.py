@@ -70,6 +70,25 @@ def explanations(findings: Sequence[Finding], consequences: Consequences) -> lis
     return [explanation for explanation in found if explanation is not None]
 
 
+def without_circles(found: Sequence[Explanation]) -> list[Explanation]:
+    """Without those whose cause is in the end only a consequence of their effect, by way of Slurm's ending the job for it."""
+    by_effect = {id(explanation.effect): explanation for explanation in found}
+    return [one for one in found if not (_is_by_slurms_end(by_effect.get(id(one.cause))) and one.effect in _upstream(one.cause, by_effect))]
+
+
+def _is_by_slurms_end(explanation: Explanation | None) -> bool:
+    return explanation is not None and is_scheduler_decision(explanation.cause)
+
+
+def _upstream(finding: Finding, by_effect: Mapping[int, Explanation]) -> list[Finding]:
+    """What explains it, what explains that, and so on."""
+    found: list[Finding] = []
+    while (explanation := by_effect.get(id(finding))) is not None and explanation.cause not in found:
+        finding = explanation.cause
+        found.append(finding)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Causes:
     """The findings of one signature, in an order in which one that explains an effect is found without trying them all.

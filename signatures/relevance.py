@@ -274,7 +274,7 @@ def surely_before(one: Event, other: Event) -> bool:
         return False
     alike = one.host == other.host and one.rank == other.rank
     if one.source == other.source and (alike or _by_slurm(one, other)) and not _moved(one, other):
-        return one.line < other.line
+        return one.line < other.line and not _ABORT.search(one.text)
     if one.at is None or other.at is None:
         return False
     if one.host is not None and one.host == other.host:
@@ -282,6 +282,8 @@ def surely_before(one: Event, other: Event) -> bool:
     return one.at.before(other.at)
 
 
+_ABORT = re.compile(r"MPI_ABORT was invoked|application called MPI_Abort|internal_Abort|^(?:\W*\d+: )?Abort\(")
+"""The launcher tells of a call of MPI_Abort at once; what the program printed before it may still be on its way through a pipe."""
 _SLURM_LINE = re.compile(r"^(?:\W*\d+: )?(?:srun|salloc|slurmstepd[\w.-]*): ")
 
 

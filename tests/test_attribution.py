@@ -736,25 +736,3 @@ def test_the_rank_that_met_a_broken_disk_is_the_one_that_says_so(tmp_path: Path,
     files = {"job.txt": FAILED, "hosts/n2/dmesg.txt": DISK_ERROR, "logs/slurm-7.out": output}
     files |= {f"hosts/{host}/clock.txt": clock(0) for host in ("n1", "n2", "n3")}
     assert answer(diagnosed(tmp_path, files)) == ("block-io-error", "n2", rank, "established")
-
-
-ALL_WELL = "JobID|State|ExitCode|NodeList\n7|COMPLETED|0:0|n1\n7.batch|COMPLETED|0:0|n1\n7.0|COMPLETED|0:0|n1\n"
-CRASH = "free(): invalid next size (fast)\nsrun: error: n1: task 58: Aborted (core dumped)\nsrun: error: n1: tasks 0-57,59-63: Terminated\n"
-
-
-def test_a_crash_that_srun_reports_counts_more_than_accounts_that_say_all_went_well(tmp_path: Path) -> None:
-    diagnosis = diagnosed(tmp_path, {"sacct.txt": ALL_WELL, "slurm-7.out": CRASH})
-    assert answer(diagnosis) == ("heap-corruption", "n1", 58, "established")
-    assert "Slurm's accounting says that all went well, but srun reported of a task: Aborted." in diagnosis.reasoning
-
-
-def test_accounts_that_say_all_went_well_count_more_than_an_exit_code(tmp_path: Path) -> None:
-    """`srun test || true` is often meant, and tasks of another job's output may be in this one's."""
-    exited = CRASH.replace("Aborted (core dumped)", "Exited with exit code 1")
-    assert answer(diagnosed(tmp_path, {"sacct.txt": ALL_WELL, "slurm-7.out": exited}))[0] is None
-
-
-def test_a_node_that_is_drained_is_no_failure_of_a_run_that_says_it_finished(tmp_path: Path) -> None:
-    low = "[2026-03-30T22:31:00.002] error: Node n9 has low real_memory size (506000 < 515000)\n"
-    finished = "step 10 loss 2.1\nTraining completed. Do not forget to share your model on huggingface.co/models =)\n"
-    assert answer(diagnosed(tmp_path, {"slurmctld.log": low, "slurm-7.out": finished}))[::3] == (None, "no-failure")

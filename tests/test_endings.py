@@ -1,0 +1,49 @@
+"""How something ended, as Slurm, srun and MPI's launchers tell it: that comes after what brought the end about, whatever they say first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from diagnosing import answer, diagnosed
+
+ALL_WELL = "JobID|State|ExitCode|NodeList\n7|COMPLETED|0:0|n1\n7.batch|COMPLETED|0:0|n1\n7.0|COMPLETED|0:0|n1\n"
+CRASH = "free(): invalid next size (fast)\nsrun: error: n1: task 58: Aborted (core dumped)\nsrun: error: n1: tasks 0-57,59-63: Terminated\n"
+
+
+def test_a_crash_that_srun_reports_counts_more_than_accounts_that_say_all_went_well(tmp_path: Path) -> None:
+    diagnosis = diagnosed(tmp_path, {"sacct.txt": ALL_WELL, "slurm-7.out": CRASH})
+    assert answer(diagnosis) == ("heap-corruption", "n1", 58, "established")
+    assert "Slurm's accounting says that all went well, but srun reported of a task: Aborted." in diagnosis.reasoning
+
+
+def test_accounts_that_say_all_went_well_count_more_than_an_exit_code(tmp_path: Path) -> None:
+    """`srun test || true` is often meant, and tasks of another job's output may be in this one's."""
+    exited = CRASH.replace("Aborted (core dumped)", "Exited with exit code 1")
+    assert answer(diagnosed(tmp_path, {"sacct.txt": ALL_WELL, "slurm-7.out": exited}))[0] is None
+
+
+def test_a_node_that_is_drained_is_no_failure_of_a_run_that_says_it_finished(tmp_path: Path) -> None:
+    low = "[2026-03-30T22:31:00.002] error: Node n9 has low real_memory size (506000 < 515000)\n"
+    finished = "step 10 loss 2.1\nTraining completed. Do not forget to share your model on huggingface.co/models =)\n"
+    assert answer(diagnosed(tmp_path, {"slurmctld.log": low, "slurm-7.out": finished}))[::3] == (None, "no-failure")
+
+
+STALLED = (
+    "[1,0]<stderr>:[2024-07-14 0{hour}:40:11.378319: W horovod/common/stall_inspector.cc:107] One or more tensors were submitted to be reduced, gathered or "
+    "broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.\n"
+    "[1,0]<stderr>:Missing ranks:\n[1,0]<stderr>:5: [trainer/HorovodAllreduce_grads_0_0]\n"
+)
+DAEMON_LOST = "--------------------------------------------------------------------------\nAn ORTE daemon has unexpectedly failed after launch and before\ncommunicating back to mpirun.\n"
+LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2024-07-14T09:00:14 DUE TO TIME LIMIT ***\n"
+
+
+def test_what_slurms_end_of_the_job_brought_about_does_not_explain_why_it_ended(tmp_path: Path) -> None:
+    diagnosis = diagnosed(tmp_path, {"hvd-7.out": STALLED.format(hour=2) + STALLED.format(hour=3) + LIMIT + DAEMON_LOST})
+    assert answer(diagnosis)[:3:2] == ("rank-stalled", 5)
+
+
+def test_an_abort_that_the_launcher_tells_of_first_follows_from_what_the_program_says_later(tmp_path: Path) -> None:
+    abort = "MPI_ABORT was invoked on rank 5 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n"
+    said = "MPI rank: 5 (out of 16)\ncudaStreamSynchronize failed. CUDA error #719 (cudaErrorLaunchFailure): unspecified launch failure.\n"
+    ends = "srun: error: n2: task 5: Exited with exit code 1\n"
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": abort + said + ends}))[0] == "cuda-launch-failure"
