@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from collector import address_places, launcher_ends, rank_places
+from collector import address_places, controller_record, launcher_ends, rank_places
 from collector.address_places import AddressReader
-from collector.hostlist import expand
+from collector.controller_record import ControllerRecord
 from collector.labels import Label, short_name
 from collector.launcher_ends import ProcessEnd, read_process_end, that_began
 from collector.rank_places import ProcessRanks, RankPlace, read_place
@@ -22,7 +22,6 @@ NCCL_ADDRESS = Pattern(
     r"(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO (?:Bootstrap|NET/Socket) : Using[^\n]{0,80}?:(?P<address>[0-9a-f.:]+)<\d+>"
 )
 RANKS_OF_NODE = Pattern(r"\[(?P<host>[A-Za-z][\w.-]*)\][^\n]{0,120}\branks (?P<ranks>\d+-\d+)")
-ALLOCATED = Pattern(r"sched: Allocate JobId=(?P<job>\d+)\S* NodeList=(?P<hosts>\S+)")
 RAN_ON = Pattern(r"\[rank(?P<rank>\d+)\][^\n]{0,120}\bon (?P<host>[A-Za-z][\w-]*\d)\b")
 RANK_ON_NODE = Pattern(r"Rank (?P<rank>\d+)[,:][^\n]{0,200}?\bnode:? (?P<host>[A-Za-z][\w-]*)\b")
 
@@ -35,8 +34,8 @@ SUCCESS = Pattern(
 )
 
 PATTERNS: tuple[Pattern, ...] = (
-    TASK_END, CHILD_RANK, ELASTIC, NCCL_ADDRESS, RANKS_OF_NODE, ALLOCATED, RAN_ON, RANK_ON_NODE, TEARDOWN, SUCCESS,
-    STEP_COMMAND, *address_places.PATTERNS, *launcher_ends.PATTERNS, *rank_places.PATTERNS,
+    TASK_END, CHILD_RANK, ELASTIC, NCCL_ADDRESS, RANKS_OF_NODE, RAN_ON, RANK_ON_NODE, TEARDOWN, SUCCESS,
+    STEP_COMMAND, *address_places.PATTERNS, *controller_record.PATTERNS, *launcher_ends.PATTERNS, *rank_places.PATTERNS,
 )  # fmt: skip
 """What the scan must look for, besides signatures, so that `Roster` can be filled."""
 
@@ -67,7 +66,8 @@ class Roster:
     last_success: dict[str, int] = field(default_factory=dict)
     disputed_ranks: set[int] = field(default_factory=set)
     named_hosts: set[str] = field(default_factory=set)
-    allocations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    controller: dict[str, ControllerRecord] = field(default_factory=dict)
+    """By job id."""
     process_ends: list[ProcessEnd] = field(default_factory=list)
     processes: ProcessRanks = field(default_factory=ProcessRanks)
     task_processes: ProcessRanks = field(default_factory=ProcessRanks)
@@ -115,8 +115,8 @@ class Roster:
             self.teardowns.append((source, hit.line))
         elif pattern is SUCCESS:
             self.last_success[source] = hit.line
-        elif pattern is ALLOCATED:
-            self.allocations[groups["job"]] = expand(groups["hosts"])
+        elif pattern in controller_record.PATTERNS:
+            self.controller.setdefault(groups["job"], ControllerRecord()).note(hit)
         elif pattern in address_places.PATTERNS:
             for address, host in self.address_reader.read(pattern, hit, source).items():
                 self.addresses.setdefault(address, host)

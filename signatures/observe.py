@@ -24,6 +24,7 @@ from signatures.load import Library
 from signatures.moments import Written, written
 from signatures.observations import Observations, RecoveryEvent, Undated, phase
 from signatures.output_span import output_span
+from signatures.own_job import learn_from_controller
 from signatures.placement import place_events
 from signatures.quoted_ranks import quoted_rank
 from signatures.vocabulary import ACCEPTED, Meaning, Vocabulary, compiled
@@ -48,6 +49,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     for signature in library:
         seen.events += fact_events(signature, found.facts)
     seen.hosts = tuple(dict.fromkeys([*found.hosts, *sorted(seen.roster.named_hosts)]))
+    learn_from_controller(seen)
     place_events(seen)
     seen.notes += bundle.notes
     return seen

@@ -17,8 +17,7 @@ from signatures.ray_driver import about_node_below, without_repetitions
 
 
 def place_events(seen: Observations) -> None:
-    """Gives the events their hosts, ranks and moments, and the job the hosts that slurmctld's log names, as far as they were not known."""
-    _take_allocation(seen)
+    """Gives the events their hosts, ranks and moments, as far as they were not known."""
     ends = first_ends(seen.events, seen.roster)
     several = said_by_several(seen.events) if seen.roster.process_ends else set()
     placed = [_placed(_named(event, seen), seen, ends, number in several) for number, event in enumerate(seen.events)]
@@ -34,18 +33,6 @@ def _named(event: Event, seen: Observations) -> Event:
         return replace(event, host=below, rank=None, labelled=True)
     host = seen.roster.addresses.get(event.host or "")
     return replace(event, host=host) if host is not None else event
-
-
-def _take_allocation(seen: Observations) -> None:
-    """slurmctld's log names the job's hosts when nothing else does, or when only those are left that still complete."""
-    allocations = seen.roster.allocations
-    job = seen.job
-    only = next(iter(allocations.values())) if len(allocations) == 1 and job.job_id is None else ()
-    hosts = allocations.get(job.job_id or "", only)
-    if not set(hosts) > set(job.hosts):
-        return
-    seen.job = replace(job, hosts=hosts)
-    seen.hosts = tuple(dict.fromkeys([*hosts, *seen.hosts]))
 
 
 def _placed(event: Event, seen: Observations, ends: Mapping[str, TaskEnd], several: bool) -> Event:

@@ -33,9 +33,11 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
     result = Relevant()
     others = _lines_about_others(seen)
     failed = _paths_that_failed(seen.events)
+    controller_logs = {text.file.name for text in seen.survey.texts if text.kind == "slurmctld"}
     for event in seen.events:
         reason = (
             others.get((event.source, event.line), "")
+            or _another_node(event, seen, controller_logs)
             or _outside(event, seen)
             or _long_before_its_output(event, seen)
             or _before_it_was_ours(event, seen, library)
@@ -50,7 +52,7 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
         else:
             result.events.append(event)
     result.events = _without_general_twins(result, library)
-    result.events = [_teardown(event, seen.roster) for event in result.events]
+    result.events = [_aftermath(_teardown(event, seen.roster), seen.roster) for event in result.events]
     return result
 
 
@@ -77,6 +79,13 @@ def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
     if pid in foreign_pids or not _same_job(run_by, own):
         return "it is about a process of another job"
     return ""
+
+
+def _another_node(event: Event, seen: Observations, controller_logs: Collection[str]) -> str:
+    """slurmctld writes of all nodes of the cluster."""
+    hosts = seen.job.hosts
+    foreign = event.source in controller_logs and hosts and event.host is not None and event.host not in hosts
+    return "it is about a node that the job did not have" if foreign else ""
 
 
 def _same_job(named: str, own: str) -> bool:
@@ -266,6 +275,17 @@ def _teardown(event: Event, roster: Roster) -> Event:
     ended = any(end.source == event.source and end.line < event.line and end.own for end in roster.task_ends)
     begun = any(source == event.source and line < event.line for source, line in roster.teardowns)
     return replace(event, role="collateral") if ended or begun else event
+
+
+_BY_THE_SCRIPT = re.compile(r"(?:cp|mv|cat|ls|head|tail|rm|ln|tar|gzip|rsync|stat|du|\S+/slurm_script): ")
+
+
+def _aftermath(event: Event, roster: Roster) -> Event:
+    """What the batch script's own commands miss once a task has ended is what that task did not come to write."""
+    if event.role in ("collateral", "context") or event.labelled or not _BY_THE_SCRIPT.match(event.text):
+        return event
+    ended = any(end.source == event.source and end.line < event.line for end in roster.task_ends)
+    return replace(event, role="collateral") if ended else event
 
 
 def surely_before(one: Event, other: Event) -> bool:

@@ -47,3 +47,53 @@ def test_an_abort_that_the_launcher_tells_of_first_follows_from_what_the_program
     said = "MPI rank: 5 (out of 16)\ncudaStreamSynchronize failed. CUDA error #719 (cudaErrorLaunchFailure): unspecified launch failure.\n"
     ends = "srun: error: n2: task 5: Exited with exit code 1\n"
     assert answer(diagnosed(tmp_path, {"slurm-7.out": abort + said + ends}))[0] == "cuda-launch-failure"
+
+
+KILLED = "mpirun noticed that process rank 5 with PID 2140133 on node n4 exited on signal 9 (Killed).\n"
+MISSED = "cp: cannot stat '1772.hess': No such file or directory\n"
+
+
+def test_what_the_script_misses_after_a_task_ended_is_what_that_one_did_not_write(tmp_path: Path) -> None:
+    assert answer(diagnosed(tmp_path, {"orca.out": "step 1\n" + KILLED + MISSED}))[:3] == ("killed-by-signal", "n4", 5)
+
+
+def test_what_the_script_missed_before_may_be_why(tmp_path: Path) -> None:
+    assert answer(diagnosed(tmp_path, {"orca.out": MISSED + "step 1\n" + KILLED}))[0] == "file-not-found"
+
+
+CONTROLLER = (
+    "[2026-09-02T08:00:02.110] sched: Allocate JobId=5021 NodeList=n[1-3] #CPUs=160 Partition=cpu\n"
+    "[2026-09-02T08:00:04.700] error: Nodes n4 not responding, setting DOWN\n"
+    "[2026-09-02T08:50:04.700] Time limit exhausted for JobId=4711\n"
+    "[2026-09-02T09:28:44.912] _job_complete: JobId=5021 {how}\n"
+)
+
+
+def test_the_controllers_log_says_that_the_job_of_this_output_ended_well(tmp_path: Path) -> None:
+    diagnosis = diagnosed(tmp_path, {"slurmctld.log": CONTROLLER.format(how="WEXITSTATUS 0"), "lmp-5021.out": "step 1\n"})
+    assert answer(diagnosis)[::3] == (None, "no-failure")
+    assert (diagnosis.job.job_id, diagnosis.job.hosts, diagnosis.job.state) == ("5021", ("n1", "n2", "n3"), "COMPLETED")
+
+
+def test_the_controllers_log_says_how_it_failed_and_whose_time_was_up(tmp_path: Path) -> None:
+    diagnosis = diagnosed(tmp_path, {"slurmctld.log": CONTROLLER.format(how="WEXITSTATUS 3"), "lmp-5021.out": "step 1\n"})
+    assert (diagnosis.job.state, diagnosis.job.exit_code) == ("FAILED", 3)
+    assert answer(diagnosis) == (None, None, None, "not-established")
+    assert {("time-limit", "it is about job 4711"), ("node-fail", "it is about a node that the job did not have")} <= {
+        (other.cause, other.why_not) for other in diagnosis.alternatives
+    }
+
+
+def test_a_script_that_ended_well_though_a_task_of_its_did_not_is_not_called_well(tmp_path: Path) -> None:
+    output = "2: KeyError: 'labels'\nsrun: error: n2: task 2: Exited with exit code 1\n"
+    diagnosis = diagnosed(tmp_path, {"slurmctld.log": CONTROLLER.format(how="WEXITSTATUS 0"), "lmp-5021.out": output})
+    assert diagnosis.job.state is None and answer(diagnosis)[0] is not None
+
+
+def test_an_output_of_another_time_does_not_get_the_controllers_times(tmp_path: Path) -> None:
+    output = (
+        "".join(f"2026-09-02 02:{minute:02}:11 INFO step={minute}\n" for minute in range(40))
+        + "Traceback (most recent call last):\nKeyError: 'x'\n"
+    )
+    diagnosis = diagnosed(tmp_path, {"slurmctld.log": CONTROLLER.format(how="WEXITSTATUS 1"), "lmp-5021.out": output})
+    assert (diagnosis.job.start, diagnosis.job.state) == (None, None)
