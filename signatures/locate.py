@@ -152,8 +152,10 @@ def _only_host(host: str, chosen: Sequence[Finding]) -> str:
 
 
 def _host_among(hosts: Sequence[str], chosen: Sequence[Finding], graph: BlameGraph, external: str | None, trail: list[str]) -> str | None:
-    if external is not None or set(chosen[0].signature.scope) <= _SHARED:
-        trail.append(f"{len(hosts)} hosts report the same{f' about {external}' if external else ''}: a shared cause, no host of the job.")
+    servers = sorted({external} if external is not None else frozenset[str].intersection(*(finding.servers for finding in chosen)))
+    if servers or set(chosen[0].signature.scope) <= _SHARED:
+        about = f" about {', '.join(servers)}" if servers else ""
+        trail.append(f"{len(hosts)} hosts report the same{about}: a shared cause, no host of the job.")
         return None
     for finding in chosen:
         rest = [other for other in chosen if other.host != finding.host]

@@ -127,3 +127,20 @@ def test_the_node_that_alone_refuses_a_step_is_the_one_that_differs(tmp_path: Pa
     assert answer(three)[:2] == ("munge-auth", "n3")
     two = diagnosed(tmp_path / "two", {"slurm-7.out": output.format(2), "n3/slurmd.log": REFUSED})
     assert answer(two)[:2] == ("munge-auth", None)
+
+
+LOST_TARGET = (
+    "2026-01-11T17:21:4{at}+00:00 {host} kernel: Lustre: exafs-OST00{target}-osc-ffffb1685ff63a67: Connection to exafs-OST00{target} (at 10.200.0.57@o2ib) was lost; "
+    "in progress operations using this service will wait for recovery to complete\n"
+)
+
+
+def test_several_targets_that_several_hosts_lost_are_the_servers(tmp_path: Path) -> None:
+    """n1 is the first to notice, by far more than its clock can be wrong."""
+    lines = {
+        host: "".join(LOST_TARGET.format(at=f"{second}.000000", host=host, target=target) for target in (12, 13))
+        for host, second in (("n1", 0), ("n2", 8))
+    }
+    diagnosis = diagnosed(tmp_path, {f"{host}/messages": text for host, text in lines.items()})
+    assert answer(diagnosis)[:2] == ("lustre-connection-lost", None)
+    assert any("2 hosts report the same about exafs-OST0012, exafs-OST0013: a shared cause" in step for step in diagnosis.reasoning)
