@@ -164,8 +164,8 @@ _DETAILS = {
     "quota-used-up": {"filesystem", "kind"},
     "pids-used-up": {"limit"},
     "cgroups-used-up": {"limit"},
-    "job-state": {"state", "reason", "exit", "signal"},
-    "step-state": {"state", "reason", "exit", "signal"},
+    "job-state": {"state", "reason", "exit", "signal", "limit"},
+    "step-state": {"state", "reason", "exit", "signal", "limit"},
 }
 
 _PIECES = st.sampled_from([text for text, _ in CONTENTS] + ["D 1 x\n", "0 0 0 100% /a\n", "df: /x: EIO\n", "  9\n"])
@@ -225,20 +225,29 @@ def test_what_slurm_says_of_an_unreachable_node_stands_beside_it(nodes: dict[str
 def test_the_end_of_a_job_as_facts() -> None:
     steps = (StepFacts("batch", "FAILED", 1, 0), StepFacts("0", "CANCELLED", 0, 15, ("c01",)))
     job = JobFacts(job_id="1", state="FAILED", reason="NonZeroExitCode", exit_code=143, signal=0, steps=steps)
-    details = {"state": "FAILED", "reason": "NonZeroExitCode", "exit": "143", "signal": "0"}
+    details = {"state": "FAILED", "reason": "NonZeroExitCode", "exit": "143", "signal": "0", "limit": ""}
     assert job_facts_as_measured(job) == [
         Measured("job-state", 1, "JobState=FAILED Reason=NonZeroExitCode ExitCode=143:0", details),
         Measured(
             "step-state",
             1,
             "step batch FAILED 1:0",
-            {"state": "FAILED", "reason": "", "exit": "1", "signal": "0"},
+            {"state": "FAILED", "reason": "", "exit": "1", "signal": "0", "limit": ""},
         ),
         Measured(
             "step-state",
             1,
             "step 0 CANCELLED 0:15",
-            {"state": "CANCELLED", "reason": "", "exit": "0", "signal": "15"},
+            {"state": "CANCELLED", "reason": "", "exit": "0", "signal": "15", "limit": ""},
         ),
     ]
     assert job_facts_as_measured(JobFacts()) == []
+
+
+@pytest.mark.parametrize(
+    ("ran", "limit_s", "near"),
+    [(42862.0, 43200.0, "near"), (39000.0, 43200.0, "near"), (20000.0, 43200.0, ""), (50.0, 300.0, ""), (200.0, 300.0, "near")],
+)
+def test_a_job_that_ended_shortly_before_its_time_limit_says_so(ran: float, limit_s: float, near: str) -> None:
+    job = JobFacts(job_id="1", state="FAILED", exit_code=138, start=1000.0, end=1000.0 + ran, time_limit_s=limit_s)
+    assert job_facts_as_measured(job)[0].details["limit"] == near
