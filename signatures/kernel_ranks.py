@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from collector.rank_places import pci_bus
@@ -11,7 +11,9 @@ from collector.roster import Roster
 from signatures.event import Event
 
 _PID = re.compile(r"\bpid=(\d+)|\b[Kk]ill(?:ed)? process (\d+)|\bPID:? (\d+)\b|\S\[(\d+)\]:? (?:segfault|trap|general protection)")
-_GPU = re.compile(r"\bPCI:(?P<bus>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})")
+_GPU = re.compile(r"\b(?:PCI:|amdgpu )(?P<bus>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})")
+_NCCL = re.compile(r"(?:^|[\s>:])[A-Za-z][\w.-]*:(?P<pid>\d+):\d+ \[(?P<device>\d+)\] ")
+"""NCCL's own label: host, process, thread and the device, which it numbers as the process sees them."""
 _TASK_CGROUP = re.compile(r"\btask_memcg=\S*/step_\d+/(?:user/)?task_(?P<task>\d+)\b")
 
 
@@ -30,7 +32,7 @@ class KernelRanks:
         """The event's own rank, else that of what it names; None where that is nobody's of the job, or several ranks'."""
         if event.rank is not None or event.measured or event.host is None:
             return event.rank
-        for found in (self._by_pid(event), self._by_cgroup(event), self._by_bus(event)):
+        for found in (self._by_pid(event), self._by_cgroup(event), self._by_bus(event), self._by_device(event)):
             if found is not None:
                 return found
         return None
@@ -40,6 +42,8 @@ class KernelRanks:
         if not pid.isdigit():
             match = _PID.search(event.text)
             pid = next(filter(None, match.groups()), "") if match else ""
+        if not pid and (label := _NCCL.search(event.text)):
+            pid = label["pid"]
         return self._roster.rank_of_pid(event.host, int(pid)) if event.host is not None and pid.isdigit() else None
 
     def _by_cgroup(self, event: Event) -> int | None:
@@ -56,6 +60,19 @@ class KernelRanks:
         if seen:
             return next(iter(seen)) if len(seen) == 1 else None
         return self._roster.processes.of_bus(event.host, bus)
+
+    def _by_device(self, event: Event) -> int | None:
+        """By the device in NCCL's label, where every host's ranks are known: those of one host have its devices in their order."""
+        label = _NCCL.search(event.text)
+        placed = self._roster.rank_hosts
+        if label is None or self._roster.disputed_ranks or set(placed) != set(range(len(placed))):
+            return None
+        ranks = sorted(rank for rank, host in placed.items() if host == event.host)
+        sizes = Counter(placed.values())
+        blocks = bool(ranks) and ranks[-1] - ranks[0] + 1 == len(ranks) and len(set(sizes.values())) == 1
+        device = int(label["device"])
+        # of a job with one rank on each host, device 0 is whichever that rank was given
+        return ranks[device] if blocks and 1 < len(ranks) and device < len(ranks) else None
 
 
 def _bus(event: Event) -> int | None:

@@ -144,3 +144,18 @@ def test_several_targets_that_several_hosts_lost_are_the_servers(tmp_path: Path)
     diagnosis = diagnosed(tmp_path, {f"{host}/messages": text for host, text in lines.items()})
     assert answer(diagnosis)[:2] == ("lustre-connection-lost", None)
     assert any("2 hosts report the same about 10.200.0.12, 10.200.0.13: a shared cause" in step for step in diagnosis.reasoning)
+
+
+NCCL_OUT_OF_MEMORY = "n2:{pid}:881 [1] enqueue.cc:1 NCCL WARN Cuda failure 2 'out of memory'\n"
+NCCL_COMMUNICATOR = "n{host}:{pid}:9 [{device}] NCCL INFO comm 0x5a rank {rank} nranks 4 cudaDev {device} busId 3d000 - Init COMPLETE\n"
+
+
+def test_nccl_s_label_names_a_process_or_at_least_a_device_of_the_host(tmp_path: Path) -> None:
+    communicators = "".join(NCCL_COMMUNICATOR.format(host=1 + rank // 2, pid=40 + rank, device=rank % 2, rank=rank) for rank in range(4))
+    of_a_rank = diagnosed(tmp_path / "rank", {"train.log": communicators + NCCL_OUT_OF_MEMORY.format(pid=43)})
+    assert answer(of_a_rank)[:3] == ("cuda-oom", "n2", 3)
+    of_its_child = diagnosed(tmp_path / "child", {"train.log": communicators + NCCL_OUT_OF_MEMORY.format(pid=77)})
+    assert answer(of_its_child)[:3] == ("cuda-oom", "n2", 3)
+    some = "".join(communicators.splitlines(keepends=True)[1:])
+    unknown = diagnosed(tmp_path / "some", {"train.log": some + NCCL_OUT_OF_MEMORY.format(pid=77)})
+    assert answer(unknown)[:3] == ("cuda-oom", "n2", None)
