@@ -18,8 +18,12 @@ RAY_STARTED = Pattern(rf"\bLocal node IP: (?P<address>{_ADDRESS})")
 LISTS = Pattern(
     rf"\b[Nn]ode(?:s|list| list)\W{{1,3}}(?P<hosts>{_HOST}(?:[ ,]+{_HOST})+) ?(?:->|=>|=|:) ?(?P<addresses>{_ADDRESS}(?:[ ,]+{_ADDRESS})+)"
 )
+RAYLET_NODE = Pattern(rf"^\[[^\]\n]+\] \(raylet\) node_manager\.cc:\d+: [^\n]{{0,80}}?Memory on the node \(IP: (?P<address>{_ADDRESS})[,)]")
+"""A raylet, in its own log, of the node it runs on."""
+HEAD_ADDRESS = Pattern(rf"^IP Head: (?P<address>{_ADDRESS}):\d+\s*$")
+"""Of the node that the same script starts next as the head."""
 
-PATTERNS: tuple[Pattern, ...] = (RAY_START, RAY_STARTED, LISTS)
+PATTERNS: tuple[Pattern, ...] = (RAY_START, RAY_STARTED, LISTS, RAYLET_NODE, HEAD_ADDRESS)
 
 
 @dataclass(slots=True)
@@ -27,18 +31,30 @@ class AddressReader:
     """`waiting` are, by output, the hosts on which Ray was started and has not said its address yet."""
 
     waiting: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    heads: dict[str, str] = field(default_factory=dict)
+    """By output, the address of the head."""
 
-    def read(self, pattern: Pattern, hit: Hit, source: str) -> dict[str, str]:
-        """Address -> host as a hit of one of PATTERNS tells it; nothing where hosts that start at once cannot be told apart."""
+    def read(self, pattern: Pattern, hit: Hit, source: str, written_on: str | None = None) -> dict[str, str]:
+        """Address -> host as a hit of one of PATTERNS tells it; nothing where hosts that start at once cannot be told apart.
+
+        `written_on` is the host of the line.
+        """
         host, address = short_name(hit.groups.get("host", "")), hit.groups.get("address", "")
         if pattern is LISTS:
             return _in_order(hit.groups["hosts"], hit.groups["addresses"])
+        if pattern is RAYLET_NODE:
+            return {address: written_on} if written_on is not None else {}
+        if pattern is HEAD_ADDRESS:
+            self.heads[source] = address
+            return {}
+        if pattern is RAY_START and not address and "HEAD" in hit.text.upper() and source in self.heads:
+            return {self.heads[source]: host}
         if pattern is RAY_START and not address:
             self.waiting[source].append(host)
-        if pattern is RAY_STARTED:
+        if pattern is RAY_STARTED and address != self.heads.get(source):
             waiting = self.waiting.pop(source, [])
             return {address: waiting[0]} if len(waiting) == 1 else {}
-        return {address: host} if address else {}
+        return {address: host} if address and host else {}
 
 
 def _in_order(hosts: str, addresses: str) -> dict[str, str]:

@@ -50,6 +50,7 @@ _RANK_LABELS = (
     re.compile(r"^\[(?P<rank>\d{1,6})\] (?!NCCL|signal \()"),  # Julia's `[40106] signal (11.1)` is a process id
     re.compile(r"\[(?:INFO|WARNING|ERROR|DEBUG)\] \[[^\]]+\] \[Rank (?P<rank>\d+)\]"),
     re.compile(r"Rank (?P<rank>\d+), node [\w.-]+, device \d+, iteration"),
+    re.compile(r"^\((?:VllmWorker (?:rank=|TP)|Worker_TP)(?P<rank>\d+) pid=\d+\)"),  # vLLM; with pipeline stages it says Worker_PP0_TP1
 )
 
 _HOST_LABELS = (

@@ -35,9 +35,16 @@ LABEL_WITH_PID = Pattern(
     r"(?: \*\*\* | Caught signal| +[\w.-]+\.[ch]\w*:\d+ +(?:UCX +[A-Z]|Assert|Fatal))"
 )
 """How UCX and Open MPI report a crash, perhaps behind the label of a rank. (What begins every line of a log is too much to read.)"""
+VLLM_WORKER = Pattern(
+    r"\((?:VllmWorker|Worker)[^\n()]{0,40} pid=(?P<pid>\d+)\)[^\n]{0,100} rank (?P<rank>\d+) in world size \d+ is assigned as "
+)
+"""Once for each worker of vLLM. Its host is not told."""
+RAY_TRAIN = Pattern(r"\(node_id=\w+, ip=(?P<host>[0-9a-f.:]+), pid=(?P<pid>\d+)\) world_rank=(?P<rank>\d+), ")
+"""The table of Ray Train's workers. Its hosts are addresses."""
 
 PATTERNS: tuple[Pattern, ...] = (
     NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_COMM, LABEL_WITH_PID,
+    VLLM_WORKER, RAY_TRAIN,
 )  # fmt: skip
 
 
@@ -86,6 +93,11 @@ class ProcessRanks:
 
     by_pid: dict[tuple[str, int], tuple[int, int | None]] = field(default_factory=dict)
     by_bus: dict[tuple[str, int], tuple[int, int | None]] = field(default_factory=dict)
+    somewhere: dict[int, set[int]] = field(default_factory=dict)
+    """Ranks of processes whose hosts are not known."""
+
+    def note_somewhere(self, pid: int, rank: int) -> None:
+        self.somewhere.setdefault(pid, set()).add(rank)
 
     def note(self, place: RankPlace) -> None:
         weight = place.ranks or _ALL_RANKS
@@ -96,6 +108,11 @@ class ProcessRanks:
 
     def of_pid(self, host: str, pid: int) -> int | None:
         return self.by_pid.get((host, pid), (0, None))[1]
+
+    def of_pid_somewhere(self, pid: int) -> int | None:
+        """The rank of the only such process, of those whose hosts are not known."""
+        ranks = self.somewhere.get(pid, set())
+        return next(iter(ranks)) if len(ranks) == 1 else None
 
     def of_bus(self, host: str, bus: int) -> int | None:
         return self.by_bus.get((host, bus), (0, None))[1]

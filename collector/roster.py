@@ -81,7 +81,7 @@ class Roster:
         found = self.rank_hosts.get(rank)
         if found is None and self.task_is_rank:
             found = self.task_hosts.get(rank)
-        return found
+        return self.addresses.get(found, found) if found is not None else None
 
     def host_of(self, name: str, hosts: Collection[str]) -> str | None:
         """The job's host that a name or address stands for, or None."""
@@ -118,7 +118,7 @@ class Roster:
         elif pattern in controller_record.PATTERNS:
             self.controller.setdefault(groups["job"], ControllerRecord()).note(hit)
         elif pattern in address_places.PATTERNS:
-            for address, host in self.address_reader.read(pattern, hit, source).items():
+            for address, host in self.address_reader.read(pattern, hit, source, label.host).items():
                 self.addresses.setdefault(address, host)
         elif pattern is STEP_COMMAND:
             self.step_commands.append(read_step_command(hit, source))
@@ -132,6 +132,10 @@ class Roster:
             self._note_labelled_pid(groups, label)
         elif pattern is rank_places.NCCL_COMM:
             self._note_communicator(hit)
+        elif pattern is rank_places.VLLM_WORKER:
+            self.processes.note_somewhere(int(groups["pid"]), int(groups["rank"]))
+        elif pattern is rank_places.RAY_TRAIN:
+            self._note_at_address(read_place(hit))
         elif pattern in rank_places.PATTERNS:
             self._note_place(read_place(hit))
         self._note_label(label)
@@ -153,6 +157,10 @@ class Roster:
     def _note_place(self, place: RankPlace) -> None:
         self.processes.note(place)
         self.named_hosts.add(place.host)
+        self.place_rank(place.rank, place.host)
+
+    def _note_at_address(self, place: RankPlace) -> None:
+        self.processes.note(place)
         self.place_rank(place.rank, place.host)
 
     def _note_communicator(self, hit: Hit) -> None:
@@ -215,8 +223,13 @@ class Roster:
 
     def rank_of_pid(self, host: str, pid: int) -> int | None:
         """The rank of a process of the job; None for any other."""
-        found = self.processes.of_pid(host, pid)
-        return found if found is not None or not self.task_is_rank else self.task_processes.of_pid(host, pid)
+        names = [host, *(address for address, of in self.addresses.items() if of == host)]
+        known = [self.processes] + ([self.task_processes] if self.task_is_rank else [])
+        found = next((rank for ranks in known for name in names if (rank := ranks.of_pid(name, pid)) is not None), None)
+        if found is not None:
+            return found
+        rank = self.processes.of_pid_somewhere(pid)
+        return rank if self.host_of_rank(rank) in (None, host) else None
 
     def first_child(self, local_rank: int | None) -> ChildFailure | None:
         """The only worker that torchrun's summaries say ended with an exit code of its own; of that local rank, where it is known."""

@@ -13,7 +13,7 @@ from collector.task_ends import TaskEnd
 from signatures.event import Event
 from signatures.first_to_end import first_ends, said_by_several
 from signatures.observations import Observations
-from signatures.ray_driver import about_node_below, without_repetitions
+from signatures.ray_driver import about_node_below, about_worker_above, without_repetitions
 
 
 def place_events(seen: Observations) -> None:
@@ -27,10 +27,13 @@ def place_events(seen: Observations) -> None:
 
 
 def _named(event: Event, seen: Observations) -> Event:
-    """The event of the host that its label's address stands for, or that Ray names on the line below."""
+    """The event of the host that its label's address stands for, or that Ray names on the lines around."""
     below = about_node_below(event, seen.roster.addresses)
     if below is not None:
         return replace(event, host=below, rank=None, labelled=True)
+    worker = about_worker_above(event, seen.roster.addresses)
+    if worker is not None:
+        return replace(event, host=worker[0], rank=seen.roster.rank_of_pid(*worker), labelled=True)
     host = seen.roster.addresses.get(event.host or "")
     return replace(event, host=host) if host is not None else event
 

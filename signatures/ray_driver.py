@@ -15,11 +15,26 @@ _LONG_ENOUGH = 20
 """Characters of a message: `ValueError: 3` may be anybody's own."""
 _NODE_BELOW = re.compile(r"^Memory on the node \(IP: (?P<address>[0-9a-f.:]+)[,)]")
 
+_EXPLAINS_A_DEATH = re.compile(r"^(?:\d+: )?The actor (?:is dead because|died because of)\b")
+_OF_THE_ACTOR = re.compile(r"^(?:\d+: )?\s+(?P<key>pid|ip): (?P<value>\S+)\s*$")
+_LISTED = 8
+"""Lines on which Ray lists name, ids, process, namespace and address of an actor that died."""
+
 
 def about_node_below(event: Event, addresses: Mapping[str, str]) -> str | None:
     """The host, or the address where that is not known, of the node that Ray names on the line below its exception."""
     match = _NODE_BELOW.match(event.after[0]) if event.after and "ray.exceptions." in event.text else None
     return addresses.get(match["address"], match["address"]) if match else None
+
+
+def about_worker_above(event: Event, addresses: Mapping[str, str]) -> tuple[str, int] | None:
+    """Host (or address) and process of the worker whose death Ray explains, from what it lists of it on the lines above."""
+    if not _EXPLAINS_A_DEATH.match(event.text):
+        return None
+    told = {match["key"]: match["value"] for line in event.before[-_LISTED:] if (match := _OF_THE_ACTOR.match(line))}
+    if not told.get("pid", "").isdigit() or "ip" not in told:
+        return None
+    return addresses.get(told["ip"], told["ip"]), int(told["pid"])
 
 
 def without_repetitions(events: Sequence[Event]) -> list[Event]:

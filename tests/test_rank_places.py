@@ -127,3 +127,15 @@ def test_addresses_of_nodes_on_which_ray_was_started() -> None:
     assert roster_of("STARTING WORKER 1 at n2 (10.0.0.2)\n").addresses == {"10.0.0.2": "n2"}
     assert roster_of("node list: n1 n2 -> 10.0.0.1 10.0.0.2\n").addresses == {"10.0.0.1": "n1", "10.0.0.2": "n2"}
     assert roster_of("nodes n1 n2 -> 10.0.0.1\n").addresses == {}
+
+
+def test_the_address_of_ray_s_head_stands_above_its_start() -> None:
+    text = "IP Head: 10.0.0.1:6379\nSTARTING HEAD at n1\nSTARTING WORKER 1 at n2\nLocal node IP: 10.0.0.1\nLocal node IP: 10.0.0.2\n"
+    assert roster_of(text).addresses == {"10.0.0.1": "n1", "10.0.0.2": "n2"}
+
+
+def test_ray_train_s_table_has_addresses_for_hosts() -> None:
+    table = "(TorchTrainer pid=3) - (node_id=65, ip=10.0.0.2, pid=42) world_rank=1, local_rank=0, node_rank=1\n"
+    assert roster_of(table).host_of_rank(1) == "10.0.0.2"
+    roster = roster_of("STARTING WORKER 1 at n2 (10.0.0.2)\n" + table)
+    assert (roster.host_of_rank(1), roster.rank_of_pid("n2", 42)) == ("n2", 1)
