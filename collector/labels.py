@@ -55,10 +55,10 @@ _RANK_LABELS = (
 
 _HOST_LABELS = (
     re.compile(rf"(?:^|[\s>:])(?P<host>{_HOST}|[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] "),  # NCCL: host:pid:tid [device]
-    re.compile(r"\[(?P<host>[A-Za-z][\w.-]*):\d+:\d+:\d+\]"),  # UCX
+    re.compile(r"\[(?P<host>[A-Za-z][\w.-]*):\d+:\d+(?::\d+)?\]"),  # UCX
     re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+\] "),  # Open MPI run time
     re.compile(r"^slurmstepd-(?P<host>[\w.-]+): "),
-    re.compile(rf"^\[(?P<host>{_HOST})\] "),
+    re.compile(rf"^\[(?!(?:rank|default|task|pe)_?\d+\])(?P<host>{_HOST})\] "),
     re.compile(r"^(?P<host>[A-Za-z][\w.-]*): Test NCCL failure"),
     re.compile(r"^(?: \.\. )?(?P<host>[A-Za-z][\w.-]*) pid \d+: Test failure"),
     re.compile(r"^\([A-Za-z][\w.:]*(?: pid=\d+)?, ip=(?P<host>[0-9][0-9.]+|[0-9a-f]*:[0-9a-f:]+)\)"),  # Ray's workers and raylets

@@ -19,7 +19,10 @@ FIRST_TO_DO_SO = Pattern(r"Process name: \[(?:\[\d+,[1-9]\d*\]|[^\s\]]{1,100}@[1
 """A job number of 0 in such a name is the launcher's own daemons'."""
 RUNNING_AT = Pattern(r"(?:RANK (?P<rank>\d+) )?PID (?P<pid>\d+) RUNNING AT (?P<host>[A-Za-z][\w-]*)")
 ABORT_OF_MPICH = Pattern(r"\bAbort\(-?\d+\) on node (?P<rank>\d+) \(rank ")
-ABORT_OF_OPEN_MPI = Pattern(r"MPI_ABORT was invoked on rank (?P<rank>\d+) in communicator MPI_COMM_WORLD")
+ABORT_OF_OPEN_MPI = Pattern(
+    r"MPI_ABORT was invoked on rank (?P<rank>\d+) in communicator MPI(?:_COMM_WORLD\b|[_ ]COMMUNICATOR \d+ DUP FROM 0\b)"
+)
+"""A duplicate of communicator 0, which is MPI_COMM_WORLD, has its ranks."""
 
 PATTERNS: tuple[Pattern, ...] = (NOTICED, FIRST_TO_DO_SO, RUNNING_AT, ABORT_OF_MPICH, ABORT_OF_OPEN_MPI)
 _ABORTS = (ABORT_OF_MPICH, ABORT_OF_OPEN_MPI)

@@ -41,10 +41,31 @@ VLLM_WORKER = Pattern(
 """Once for each worker of vLLM. Its host is not told."""
 RAY_TRAIN = Pattern(r"\(node_id=\w+, ip=(?P<host>[0-9a-f.:]+), pid=(?P<pid>\d+)\) world_rank=(?P<rank>\d+), ")
 """The table of Ray Train's workers. Its hosts are addresses."""
+RANK_LABEL_AND_HOST = Pattern(
+    r"\[rank(?P<rank>\d+)\]:? host(?:name)?[=:] ?"
+    + _HOST
+    + r"\b(?!\S*[ ,]+(?:master_)?port\b)(?:(?:[ ,]+\w+=\d+){0,3}?[ ,]+pid=(?P<pid>\d+))?"
+)
+WRF_TASK = Pattern(r"^\s*taskid: +(?P<rank>\d+) +hostname: +" + _HOST)
+HELLO_JOBSTEP = Pattern(
+    r"\bMPI (?P<rank>\d+) - OMP \d+ - HWT \d+ - Node " + _HOST + r"\b[^\n]{0,60}?(?: - Bus_ID (?P<bus>[0-9a-f]{1,2})\s*$|$)"
+)
+"""ORNL's check of which GPUs a rank was given; of several GPUs none is taken."""
+PHYSICAL_RANK = Pattern(r"^\W*(?:\d+: )?Pe (?P<pe>\d+) physical rank \d+ binding to \w+ device \d+ on " + _HOST + r"\b")
+ONE_PE_PER_PROCESS = Pattern(r"^Charm\+\+> Running in non-SMP mode: \d+ processes")
+"""Charm++ numbers its processing elements: only then they are the ranks of MPI."""
+DEEPSPEED_RANKS = Pattern(r"\bglobal_rank_mapping=[^\n{]{0,60}\{(?P<mapping>'[^\n}]+)\}")
+SLOTS = Pattern(
+    r"^(?P<host>[A-Za-z][\w-]*\d[\w-]*)(?:\.[\w.-]+)?(?:[ \t]+slots ?= ?|:)(?P<slots>\d{1,4})[ \t]*(?:max.slots ?= ?\d+)?[ \t]*\r?$"
+)
+"""A line of a host file of Open MPI, or of a machine file of MPICH."""
+DEALT_OTHERWISE = Pattern(r"(?:--?(?:map-by|rank-by)[ =](?!slot|core)|--?(?:bynode|npernode|pernode|rankfile)\b|\bI_MPI_PERHOST=| -ppn \d)")
+"""A launcher's option by which its ranks do not fill the slots of a host file in their order."""
 
 PATTERNS: tuple[Pattern, ...] = (
     NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_COMM, LABEL_WITH_PID,
-    VLLM_WORKER, RAY_TRAIN,
+    VLLM_WORKER, RAY_TRAIN, RANK_LABEL_AND_HOST, WRF_TASK, HELLO_JOBSTEP, PHYSICAL_RANK, ONE_PE_PER_PROCESS, DEEPSPEED_RANKS,
+    SLOTS, DEALT_OTHERWISE,
 )  # fmt: skip
 
 
@@ -72,15 +93,24 @@ def read_place(hit: Hit) -> RankPlace:
     )
 
 
+_BUS_DIGITS = 2
+
+
+def mapped_ranks(mapping: str) -> list[tuple[int, str]]:
+    """Ranks and hosts of DeepSpeed's `'n1': [0, 1], 'n2': [2, 3]`."""
+    hosts = re.findall(r"'([\w.-]+)': \[([\d, ]+)\]", mapping)
+    return [(int(rank), short_name(host)) for host, ranks in hosts for rank in re.findall(r"\d+", ranks)]
+
+
 def pci_bus(text: str) -> int | None:
-    """The bus of `0000:1b:00.0`, of `0x1b`, and of NCCL's `1b000`, which has device and function behind it."""
+    """The bus of `0000:1b:00.0`, of `0x1b`, of `1b`, and of NCCL's `1b000`, which has device and function behind it."""
     if ":" in text:
         parts = re.split("[:.]", text.removeprefix("0x"))
         number = parts[1] if len(parts) > 2 and len(parts[0]) >= 4 else parts[0]
         return int(number, 16) if re.fullmatch("[0-9a-fA-F]+", number) else None
     if not re.fullmatch("(?:0x)?[0-9a-fA-F]+", text):
         return None
-    return int(text, 16) if text.startswith("0x") else (int(text, 16) >> 12) & 0xFF
+    return int(text, 16) if text.startswith("0x") or len(text) <= _BUS_DIGITS else (int(text, 16) >> 12) & 0xFF
 
 
 _ALL_RANKS = 1 << 30

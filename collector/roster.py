@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from collector.address_places import AddressReader
 from collector.controller_record import ControllerRecord
 from collector.labels import Label, short_name
 from collector.launcher_ends import ProcessEnd, read_process_end, that_began
+from collector.rank_blocks import between, by_slot
 from collector.rank_places import ProcessRanks, RankPlace, read_place
 from collector.scan import Hit, Pattern
 from collector.step_commands import STEP_COMMAND, StepCommand, read_step_command
@@ -74,6 +76,12 @@ class Roster:
     address_reader: AddressReader = field(default_factory=AddressReader)
     map_nodes: list[tuple[str, int, str]] = field(default_factory=list)
     step_commands: list[StepCommand] = field(default_factory=list)
+    slots: dict[str, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
+    """By file, hosts and their slots line by line."""
+    dealt_otherwise: bool = False
+    elements_are_ranks: bool = False
+    element_hosts: dict[int, str] = field(default_factory=dict)
+    """Hosts of Charm++'s processing elements."""
 
     def host_of_rank(self, rank: int | None) -> str | None:
         if rank is None or rank in self.disputed_ranks:
@@ -81,7 +89,14 @@ class Roster:
         found = self.rank_hosts.get(rank)
         if found is None and self.task_is_rank:
             found = self.task_hosts.get(rank)
+        if found is None and self.elements_are_ranks:
+            found = self.element_hosts.get(rank)
+        if found is None and not self.disputed_ranks:
+            found = between(self.rank_hosts, rank) or self._by_slot(rank)
         return self.addresses.get(found, found) if found is not None else None
+
+    def _by_slot(self, rank: int) -> str | None:
+        return by_slot(self.slots.values(), self.rank_hosts, rank) if not self.dealt_otherwise else None
 
     def host_of(self, name: str, hosts: Collection[str]) -> str | None:
         """The job's host that a name or address stands for, or None."""
@@ -134,6 +149,17 @@ class Roster:
             self._note_communicator(hit)
         elif pattern is rank_places.VLLM_WORKER:
             self.processes.note_somewhere(int(groups["pid"]), int(groups["rank"]))
+        elif pattern is rank_places.SLOTS:
+            self.slots[source].append((short_name(groups["host"]), int(groups["slots"])))
+        elif pattern is rank_places.DEALT_OTHERWISE:
+            self.dealt_otherwise = True
+        elif pattern is rank_places.ONE_PE_PER_PROCESS:
+            self.elements_are_ranks = True
+        elif pattern is rank_places.PHYSICAL_RANK:
+            self.element_hosts[int(groups["pe"])] = short_name(groups["host"])
+        elif pattern is rank_places.DEEPSPEED_RANKS:
+            for rank, host in rank_places.mapped_ranks(groups["mapping"]):
+                self.place_rank(rank, host)
         elif pattern is rank_places.RAY_TRAIN:
             self._note_at_address(read_place(hit))
         elif pattern in rank_places.PATTERNS:

@@ -20,6 +20,8 @@ class Named:
 
 _SUFFIX = re.compile(r"(?:\.(?:out|err|log|txt|stdout|stderr|gz|bz2|xz))+$")
 _TASK = re.compile(r"(?P<stem>.*(?<!\d)\d{2,}[.-])(?P<task>\d{1,6})$")
+_WRF = re.compile(r"(?P<stem>rsl\.(?:error|out)\.)(?P<task>\d{4,6})$")
+_WORKER = re.compile(r"(?P<stem>(?:.*[._-])?(?:worker|rank|task|proc|process)[._-]?)(?P<task>\d{1,6})$")
 _RANKS = re.compile(r"(?P<host>[A-Za-z][A-Za-z0-9-]*\d)[._-]ranks?[._-]?(?P<first>\d{1,6})[-_](?P<last>\d{1,6})$")
 _MOST_RANKS = 1024
 
@@ -29,7 +31,7 @@ def named_alike(paths: Iterable[str], known_hosts: Collection[str]) -> Mapping[s
     folders: dict[str, dict[str, str]] = defaultdict(dict)
     for path in paths:
         pure = PurePosixPath(path)
-        if _SUFFIX.search(pure.name):
+        if _SUFFIX.search(pure.name) or _WRF.match(pure.name):
             folders[str(pure.parent)][path] = _SUFFIX.sub("", pure.name)
     found: dict[str, Named] = {}
     for names in folders.values():
@@ -39,10 +41,13 @@ def named_alike(paths: Iterable[str], known_hosts: Collection[str]) -> Mapping[s
 
 
 def _tasks(names: Mapping[str, str]) -> dict[str, Named]:
-    """`NAME-JOB.TASK`, and with a dash, where the tasks begin with 0. (`JOB_N` is a task of an array.)"""
+    """`NAME-JOB.TASK`, and with a dash, `rsl.error.0003` of WRF and `worker_3`, where the tasks begin with 0.
+
+    `JOB_N` is a task of an array.
+    """
     alike: dict[str, dict[str, int]] = defaultdict(dict)
     for path, name in names.items():
-        if match := _TASK.match(name):
+        if match := _WRF.match(name) or _WORKER.match(name) or _TASK.match(name):
             alike[match["stem"]][path] = int(match["task"])
     of_tasks = [paths for paths in alike.values() if 0 in paths.values() and len(set(paths.values())) > 1]
     return {path: Named(task=task) for paths in of_tasks for path, task in paths.items()}

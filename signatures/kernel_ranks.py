@@ -72,7 +72,7 @@ class KernelRanks:
         blocks = bool(ranks) and ranks[-1] - ranks[0] + 1 == len(ranks) and len(set(sizes.values())) == 1
         device = int(label["device"])
         # of a job with one rank on each host, device 0 is whichever that rank was given
-        return ranks[device] if blocks and 1 < len(ranks) and device < len(ranks) else None
+        return ranks[device] if blocks and len(ranks) > 1 and device < len(ranks) else None
 
 
 def _bus(event: Event) -> int | None:

@@ -15,7 +15,7 @@ from signatures.findings import Finding, begins_surely_before, first_event
 from signatures.kernel_ranks import KernelRanks
 from signatures.observations import Observations
 from signatures.relevance import surely_before, tells_of_an_end
-from signatures.stragglers import missing_for_horovod
+from signatures.stragglers import missing_for_horovod, missing_in_flight_recorder
 
 _KERNEL = ("dmesg", "messages", "journal", "kern", "console", "syslog")
 _SHARED = frozenset({"shared-filesystem", "fabric"})
@@ -74,7 +74,10 @@ def _alone_refuses(chosen: Sequence[Finding], others: Sequence[Finding], seen: O
 
 def _missing(chosen: Sequence[Finding], trail: list[str]) -> int | None:
     """Whom the witnesses miss."""
-    rank = missing_for_horovod((event for finding in chosen for event in finding.events), trail)
+    events = [event for finding in chosen for event in finding.events]
+    rank = missing_for_horovod(events, trail)
+    if rank is None:
+        rank = missing_in_flight_recorder(events, trail)
     return rank if rank is not None else _silent_rank(chosen, trail)
 
 

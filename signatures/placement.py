@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from collector.hostlist import expand
-from collector.labels import short_name
+from collector.labels import read_label, short_name
 from collector.step_commands import earlier_step, host_of_task
 from collector.task_ends import TaskEnd
 from signatures.event import Event
@@ -18,6 +18,7 @@ from signatures.ray_driver import about_node_below, about_worker_above, without_
 
 def place_events(seen: Observations) -> None:
     """Gives the events their hosts, ranks and moments, as far as they were not known."""
+    _learn_from_labels(seen)
     ends = first_ends(seen.events, seen.roster)
     several = said_by_several(seen.events) if seen.roster.process_ends else set()
     placed = [_placed(_named(event, seen), seen, ends, number in several) for number, event in enumerate(seen.events)]
@@ -26,14 +27,40 @@ def place_events(seen: Observations) -> None:
     seen.recoveries = [replace(one, host=seen.roster.addresses.get(one.host or "", one.host)) for one in seen.recoveries]
 
 
+_ON_ELEMENT = re.compile(r"\bon Pe (?P<pe>\d+) \((?P<host>[A-Za-z][\w-]*)[^()\n]* device \d+")
+"""How NAMD names the processing element, host and GPU of a CUDA error, whichever process prints it."""
+
+
+def _learn_from_labels(seen: Observations) -> None:
+    """Notes where ranks ran whose lines name themselves and their host: `n2: [rank5]: text`.
+
+    The label may have an address where a table has the name.
+    """
+    addresses = seen.roster.addresses
+    for event in seen.events:
+        if event.rank is None or event.host is None or event.measured or "subject" in event.details:
+            continue
+        label = read_label(event.text, "plain", (event.host,))
+        if label.rank is None or label.host != event.host:
+            continue
+        known = seen.roster.rank_hosts.get(label.rank, label.host)
+        if addresses.get(known, known) != addresses.get(label.host, label.host):
+            seen.roster.disputed_ranks.add(label.rank)
+        seen.roster.rank_hosts.setdefault(label.rank, label.host)
+
+
 def _named(event: Event, seen: Observations) -> Event:
-    """The event of the host that its label's address stands for, or that Ray names on the lines around."""
+    """The event of the host that its label's address stands for, or that the line, or one of Ray's around it, names."""
     below = about_node_below(event, seen.roster.addresses)
     if below is not None:
         return replace(event, host=below, rank=None, labelled=True)
     worker = about_worker_above(event, seen.roster.addresses)
     if worker is not None:
         return replace(event, host=worker[0], rank=seen.roster.rank_of_pid(*worker), labelled=True)
+    element = _ON_ELEMENT.search(event.text)
+    if element is not None and not event.measured:
+        rank = int(element["pe"]) if seen.roster.elements_are_ranks else None
+        return replace(event, host=short_name(element["host"]), rank=rank, labelled=True)
     host = seen.roster.addresses.get(event.host or "")
     return replace(event, host=host) if host is not None else event
 
@@ -68,6 +95,8 @@ def _of_task(event: Event, task: int, seen: Observations) -> Event:
     host = roster.task_hosts.get(task)
     if event.rank is None or _is_of_a_launcher(event, task, seen):
         return replace(event, host=host, rank=None)
+    if event.rank == task:
+        host = host or roster.host_of_rank(task)
     return replace(event, host=host or _host_that_failed(event, seen))
 
 

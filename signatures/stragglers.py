@@ -26,6 +26,19 @@ _MISSING = re.compile(r"^(?:\S*<std(?:err|out)>:)?\s*(?:\d+: )?(?:Missing|Stalle
 _MISSING_RANK = re.compile(r"^(?:\S*<std(?:err|out)>:)?\s*(?:\d+: )?(?P<rank>\d+): \[")
 
 
+_NOT_JOINED = re.compile(r"^\s*missing ranks: \{(?P<ranks>\d+(?:, \d+)*)\}")
+
+
+def missing_in_flight_recorder(events: Iterable[Event], trail: list[str]) -> int | None:
+    """The only rank that torchfrtrace ever says did not join a collective of a group."""
+    missing = {rank for event in events if (match := _NOT_JOINED.match(event.text)) for rank in match["ranks"].split(", ")}
+    if len(missing) != 1:
+        return None
+    rank = int(missing.pop())
+    trail.append(f"By what the flight recorders kept, only rank {rank} did not join.")
+    return rank
+
+
 def missing_for_horovod(events: Iterable[Event], trail: list[str]) -> int | None:
     """The only rank that Horovod's stall inspector ever lists, each with its tensors, on the lines below its warning."""
     missing: set[int] = set()

@@ -83,3 +83,11 @@ def test_colours_are_removed_and_nothing_else() -> None:
 def test_a_step_daemon_speaks_for_no_rank() -> None:
     assert not any(speaks_for_a_rank(f"{label}slurmstepd: error: Detected 1 oom_kill event") for label in ("", "4: ", " 4: "))
     assert speaks_for_a_rank("4: Traceback (most recent call last):")
+
+
+def test_a_worker_of_vllm_is_a_rank_and_a_rank_is_no_host() -> None:
+    assert read_label("(VllmWorker rank=6 pid=71206) INFO x", "plain", ()) == Label(None, 6)
+    assert read_label("(Worker_TP6 pid=71206) INFO x", "plain", ()) == Label(None, 6)
+    assert read_label("(Worker_PP1_TP2 pid=71206) INFO x", "plain", ()) == Label()
+    assert read_label("[rank6] INFO x", "plain", ()) == Label(None, 6)
+    assert read_label("[1,27]<stderr>:[1759240964.400000] [n2:41027:0]  mm_posix.c:233  UCX  ERROR x", "plain", ()) == Label("n2", 27)

@@ -159,3 +159,65 @@ def test_nccl_s_label_names_a_process_or_at_least_a_device_of_the_host(tmp_path:
     some = "".join(communicators.splitlines(keepends=True)[1:])
     unknown = diagnosed(tmp_path / "some", {"train.log": some + NCCL_OUT_OF_MEMORY.format(pid=77)})
     assert answer(unknown)[:3] == ("cuda-oom", "n2", None)
+
+
+XID_119 = "Jun 11 23:00:58 n1 kernel: NVRM: Xid (PCI:0000:c3:00): 119, pid={}, name={}, Timeout after 45s of waiting for RPC response from GPU6 GSP!\n"
+
+
+def test_a_worker_of_vllm_is_a_process_whose_host_is_not_told(tmp_path: Path) -> None:
+    workers = "".join(
+        f"(VllmWorker rank={rank} pid={70 + rank}) INFO [parallel_state.py:1065] rank {rank} in world size 2 is assigned as DP rank 0, TP rank {rank}\n"
+        for rank in range(2)
+    )
+    kernel = XID_119.format(71, "VLLM::Worker_TP") + XID_119.format(9, "nv-hostengine")
+    assert answer(diagnosed(tmp_path, {"serve.log": workers, "n1/journal.txt": kernel}))[:3] == ("gpu-gsp-timeout", "n1", 1)
+
+
+RAY_TRAIN = "(TorchTrainer pid=3) - (node_id=65{rank}, ip=10.0.0.{rank}, pid=4{rank}) world_rank={rank}, local_rank=0, node_rank={rank}\n"
+ACTOR_DIED = (
+    "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n\tclass_name: RayTrainWorker\n\tactor_id: f9\n"
+    "\tpid: 41\n\tnamespace: 5a\n\tip: 10.0.0.1\n"
+    "The actor is dead because its worker process has died. Worker exit type: NODE_OUT_OF_MEMORY Worker exit detail: Task was killed due to the node running low on memory.\n"
+    "srun: error: n1: task 0: Exited with exit code 1\n"
+)
+
+
+def test_whose_death_ray_s_driver_explains_is_listed_above(tmp_path: Path) -> None:
+    """It is not the driver's host, which is the only one whose task ended."""
+    output = "".join(RAY_TRAIN.format(rank=rank) for rank in range(2)) + ACTOR_DIED
+    assert answer(diagnosed(tmp_path / "address", {"slurm-7.out": output}))[:3] == ("userspace-oom-kill", "10.0.0.1", 1)
+    raylet = "[2026-07-02 14:58:31,021 I 39 39] (raylet) node_manager.cc:2931: Memory on the node (IP: 10.0.0.1, ID: b2) where the task was running was high\n"
+    files = {
+        "slurm-7.out": "STARTING HEAD at n1\nSTARTING WORKER 1 at n2\n" + output,
+        "n1/raylet.out": "started\n",
+        "n2/raylet.out": raylet,
+    }
+    assert answer(diagnosed(tmp_path / "host", files))[:3] == ("userspace-oom-kill", "n2", 1)
+
+
+NAMD_ERROR = (
+    "FATAL ERROR: CUDA error cudaStreamSynchronize(stream) in file src/CudaTileListKernel.cu, function buildTileLists, line 1136\n"
+    " on Pe 5 (n3 device 1 pci 0:c1:0): an illegal memory access was encountered\n"
+)
+
+
+def test_namd_names_its_element_which_is_a_rank_if_each_process_has_one(tmp_path: Path) -> None:
+    single = diagnosed(tmp_path / "single", {"namd.log": "Charm++> Running in non-SMP mode: 8 processes (PEs)\n" + NAMD_ERROR})
+    assert answer(single)[:3] == ("illegal-memory-access", "n3", 5)
+    several = diagnosed(tmp_path / "several", {"namd.log": "Charm++> Running in SMP mode: 4 processes, 2 worker threads\n" + NAMD_ERROR})
+    assert answer(several)[:3] == ("illegal-memory-access", "n3", None)
+
+
+WATCHDOG = (
+    "n{host}: [rank{rank}]:[E329 17:47:50.464332850 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=1200000) ran for 1200060 milliseconds before timing out.\n"
+)
+
+
+def test_whom_the_flight_recorders_miss_is_on_the_host_of_the_ranks_around(tmp_path: Path) -> None:
+    watchdogs = "".join(WATCHDOG.format(host=1 + rank // 4, rank=rank) for rank in range(8) if rank != 6)
+    trace = "Not all ranks joining collective 7 at entry 40\ngroup info: 0:default_pg\ncollective: nccl:all_reduce\nmissing ranks: {}\n"
+    one = diagnosed(tmp_path / "one", {"train.log": watchdogs, "torchfrtrace.txt": trace.format("{6}")})
+    assert answer(one)[:3] == ("rank-stalled", "n2", 6)
+    two = diagnosed(tmp_path / "two", {"train.log": watchdogs, "torchfrtrace.txt": trace.format("{3, 6}")})
+    assert answer(two)[1:3] == (None, None)

@@ -139,3 +139,56 @@ def test_ray_train_s_table_has_addresses_for_hosts() -> None:
     assert roster_of(table).host_of_rank(1) == "10.0.0.2"
     roster = roster_of("STARTING WORKER 1 at n2 (10.0.0.2)\n" + table)
     assert (roster.host_of_rank(1), roster.rank_of_pid("n2", 42)) == ("n2", 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[rank6] host=n2 local_rank=2 pid=500: tokenising",
+        "taskid: 6 hostname: n2",
+        "6: MPI 006 - OMP 000 - HWT 041 - Node n2 - RT_GPU_ID 0 - GPU_ID 5 - Bus_ID d9",
+        "n1: [INFO] [launch.py:163:main] global_rank_mapping=defaultdict(<class 'list'>, {'n1': [0, 1], 'n2': [5, 6]})",
+        "Charm++> Running in non-SMP mode: 8 processes (PEs)\nPe 6 physical rank 1 binding to CUDA device 1 on n2: 'NVIDIA A40'  PCI: 0:c1:0",
+    ],
+)
+def test_tables_of_programs_say_where_a_rank_is(line: str) -> None:
+    assert roster_of(line + "\n").host_of_rank(6) == "n2"
+
+
+def test_a_processing_element_of_several_in_a_process_is_no_rank() -> None:
+    text = (
+        "Charm++> Running in SMP mode: 2 processes, 4 worker threads\nPe 6 physical rank 1 binding to CUDA device 1 on n2: 'NVIDIA A40'\n"
+    )
+    assert roster_of(text).host_of_rank(6) is None
+
+
+def test_the_table_of_gpus_gives_the_bus_of_one() -> None:
+    line = "MPI 006 - OMP 000 - HWT 041 - Node n2 - RT_GPU_ID {} - GPU_ID {} - Bus_ID {}\n"
+    assert roster_of(line.format("0", "5", "d9")).processes.of_bus("n2", 0xD9) == 6
+    assert roster_of(line.format("0,1", "5,6", "d9,dc")).processes.of_bus("n2", 0xD9) is None
+
+
+def test_a_rank_between_two_of_a_host_is_there_too_where_hosts_have_their_ranks_in_a_row() -> None:
+    line = "Info: rank {} of 8 on {}\n"
+    rows = "".join(line.format(rank, host) for rank, host in ((0, "n1"), (4, "n2"), (7, "n2")))
+    assert roster_of(rows).host_of_rank(6) == "n2"
+    assert roster_of(rows).host_of_rank(3) is None
+    in_turn = "".join(line.format(rank, host) for rank, host in ((0, "n1"), (1, "n2"), (2, "n1"), (5, "n2"), (7, "n2")))
+    assert roster_of(in_turn).host_of_rank(6) is None
+
+
+HOST_FILE = "n1 slots=4\nn2.cluster slots=4\n"
+
+
+def test_ranks_fill_the_slots_of_a_host_file_in_order() -> None:
+    assert roster_of(HOST_FILE).host_of_rank(5) == "n2"
+    assert roster_of("n1:4\nn2:4\n").host_of_rank(5) == "n2"
+    assert roster_of(HOST_FILE).host_of_rank(8) is None
+    assert roster_of(HOST_FILE + "mpirun --map-by node ./app\n").host_of_rank(5) is None
+    assert roster_of(HOST_FILE + "rank 1 of 8 on n2\n").host_of_rank(5) is None
+
+
+def test_who_aborts_in_a_duplicate_of_all_ranks_is_the_rank() -> None:
+    text = "MPI_ABORT was invoked on rank 5 in communicator MPI COMMUNICATOR 3 {}\n"
+    assert roster_of(HOST_FILE + text.format("DUP FROM 0")).first_process_to_end() == ("n2", 5)
+    assert roster_of(HOST_FILE + text.format("SPLIT FROM 0")).first_process_to_end() == (None, None)

@@ -27,3 +27,9 @@ def test_names_of_a_host_and_its_ranks() -> None:
     found = named_alike(["a1_ranks0-3.log", "a2_ranks4-7.log"], ())
     assert found["a2_ranks4-7.log"] == Named("a2", None, frozenset({4, 5, 6, 7}))
     assert named_alike(["run1_ranks0-3.log", "run2_ranks0-3.log"], ()) == {}
+
+
+def test_files_of_wrf_and_of_workers_are_of_tasks() -> None:
+    names = {"rsl.error.0000": 0, "rsl.error.0011": 11, "worker_0.log": 0, "worker_5.log": 5}
+    assert {name: named.task for name, named in named_alike(names, ()).items()} == names
+    assert not named_alike(["worker_1.log", "worker_2.log"], ())
