@@ -198,7 +198,10 @@ def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None
         return next(iter(ranks))
     if ranks:
         deciding = {event.rank for event in events if event.strength == "decisive" and event.rank is not None}
-        return deciding.pop() if len(deciding) == 1 else _first_rank(events, chosen, trail)
+        if len(deciding) == 1:
+            return deciding.pop()
+        first = _first_rank(events, chosen, trail)
+        return first if first is not None else _first_for_the_kernel(events, chosen, seen, trail)
     ended, first = seen.roster.first_process_to_end()
     if host is not None and ended == host and first is not None and not _met_by_all_of_the_host(mine, chosen, seen):
         return first
@@ -226,6 +229,13 @@ def _first_rank(events: Sequence[Event], chosen: Sequence[Finding], trail: list[
             trail.append(f"Rank {event.rank} has it surely before the other ranks that do.")
             return event.rank
     return None
+
+
+def _first_for_the_kernel(events: Sequence[Event], chosen: Sequence[Finding], seen: Observations, trail: list[str]) -> int | None:
+    """The first of several ranks whose GPUs or processes the kernel names, where when the ranks themselves said so cannot be told."""
+    of_kernel = [event for event in events if event.source not in seen.outputs and not event.measured]
+    several = len({event.rank for event in of_kernel if event.rank is not None}) > 1
+    return _first_rank(of_kernel, chosen, trail) if several else None
 
 
 def _met_by_all_of_the_host(events: Sequence[Event], chosen: Sequence[Finding], seen: Observations) -> bool:

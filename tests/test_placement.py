@@ -221,3 +221,23 @@ def test_whom_the_flight_recorders_miss_is_on_the_host_of_the_ranks_around(tmp_p
     assert answer(one)[:3] == ("rank-stalled", "n2", 6)
     two = diagnosed(tmp_path / "two", {"train.log": watchdogs, "torchfrtrace.txt": trace.format("{3, 6}")})
     assert answer(two)[1:3] == (None, None)
+
+
+BUS_TABLE = "MPI 00{rank} - OMP 000 - HWT 001 - Node n1 - RT_GPU_ID 0 - GPU_ID {rank} - Bus_ID {bus}\n"
+HSA_ABORT = "{rank}: :0:rocdevice.cpp            :2984: 588115718241d us: [pid:6128{rank} tid:0x14a3b5bff700] Callback: Queue 0x14 aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016\n"
+ATHUB = "{at} n1 kernel: amdgpu 0000:{bus}:00.0: amdgpu: {text}\n"
+
+
+def test_the_kernel_tells_which_rank_s_gpu_was_the_first(tmp_path: Path) -> None:
+    """All ranks of the host say that their queues aborted, without times."""
+    table = "".join(BUS_TABLE.format(rank=rank, bus=bus) for rank, bus in enumerate(("c1", "d9")))
+    kernel = (
+        ATHUB.format(
+            at="2026-01-22T11:48:01.000000+00:00", bus="d9", text="uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!"
+        )
+        + ATHUB.format(at="2026-01-22T11:48:01.100000+00:00", bus="d9", text="GPU reset begin!")
+        + ATHUB.format(at="2026-01-22T11:48:03.300000+00:00", bus="c1", text="GPU reset begin!")
+    )
+    output = table + HSA_ABORT.format(rank=0) + HSA_ABORT.format(rank=1)
+    labelled = "".join(line if line[0].isdigit() else f"{number}: {line}" for number, line in enumerate(output.splitlines(keepends=True)))
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": labelled, "n1/messages": kernel}))[:3] == ("amdgpu-fault", "n1", 1)
