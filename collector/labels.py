@@ -50,6 +50,7 @@ _RANK_LABELS = (
     re.compile(r"^\[(?P<rank>\d{1,6})\] (?!NCCL|signal \()"),  # Julia's `[40106] signal (11.1)` is a process id
     re.compile(r"\[(?:INFO|WARNING|ERROR|DEBUG)\] \[[^\]]+\] \[Rank (?P<rank>\d+)\]"),
     re.compile(r"Rank (?P<rank>\d+), node [\w.-]+, device \d+, iteration"),
+    re.compile(r"^\[[\w.-]+:mpi_rank_(?P<rank>\d+)\]"),  # MVAPICH2
     re.compile(r"^\((?:VllmWorker (?:rank=|TP)|Worker_TP)(?P<rank>\d+) pid=\d+\)"),  # vLLM; with pipeline stages it says Worker_PP0_TP1
 )
 
@@ -57,6 +58,7 @@ _HOST_LABELS = (
     re.compile(rf"(?:^|[\s>:])(?P<host>{_HOST}|[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] "),  # NCCL: host:pid:tid [device]
     re.compile(r"\[(?P<host>[A-Za-z][\w.-]*):\d+:\d+(?::\d+)?\]"),  # UCX
     re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+\] "),  # Open MPI run time
+    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):mpi_rank_\d+\]"),
     re.compile(r"^slurmstepd-(?P<host>[\w.-]+): "),
     re.compile(rf"^\[(?!(?:rank|default|task|pe)_?\d+\])(?P<host>{_HOST})\] "),
     re.compile(r"^(?P<host>[A-Za-z][\w.-]*): Test NCCL failure"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from collector.labels import short_name
@@ -19,6 +21,11 @@ _NO_DEVICE = r"(?!(?i:gpu|cuda|device|dev|hip|xpu|tpu|cpu|core|socket|numa|threa
 RANK_OF_ON = Pattern(
     r"\b[Rr]ank:? (?P<rank>\d+) ?(?:of|/) ?\d+,?(?: is| running)* on (?:host |node )?" + _NO_DEVICE + _HOST + r"(?:\.[\w.-]+)?\b"
 )
+RUNNING_ON = Pattern(
+    r"\b[Rr]ank:? (?P<rank>\d+)[:,]?(?: is)?(?: now)? running on (?:host |node )?" + _NO_DEVICE + _HOST + r"(?:\.[\w.-]+)?\b"
+)
+RANK_TABLE = Pattern(r"^[\s#]*(?i:rank[\s,|]+(?:host|node)(?:name)?)\s*$")
+"""The head of a table of ranks and hosts."""
 RANK_AND_HOST = Pattern(
     r"\b(?:rank|process_id)=(?P<rank>\d+)(?:/\d+)?(?:[ ,]+[\w.]+=\d+){0,4}[ ,]+host(?:name)?=" + _HOST + r"\b(?!\S*[ ,]+(?:master_)?port\b)"
 )
@@ -63,7 +70,8 @@ DEALT_OTHERWISE = Pattern(r"(?:--?(?:map-by|rank-by)[ =](?!slot|core)|--?(?:byno
 """A launcher's option by which its ranks do not fill the slots of a host file in their order."""
 
 PATTERNS: tuple[Pattern, ...] = (
-    NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_COMM, LABEL_WITH_PID,
+    NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RUNNING_ON, RANK_TABLE,
+    RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_COMM, LABEL_WITH_PID,
     VLLM_WORKER, RAY_TRAIN, RANK_LABEL_AND_HOST, WRF_TASK, HELLO_JOBSTEP, PHYSICAL_RANK, ONE_PE_PER_PROCESS, DEEPSPEED_RANKS,
     SLOTS, DEALT_OTHERWISE,
 )  # fmt: skip
@@ -91,6 +99,15 @@ def read_place(hit: Hit) -> RankPlace:
         pci_bus(bus) if bus else None,
         int(groups.get("ranks", 0)),
     )
+
+
+_ROW = re.compile(r"^[\s#]*(?P<rank>\d+)[\s,|]+" + _HOST + r"(?:\.[\w.-]+)?\s*$")
+
+
+def rows_below(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Ranks and hosts of the table whose first rows the lines are."""
+    rows = itertools.takewhile(bool, map(_ROW.match, lines))
+    return [(int(row["rank"]), short_name(row["host"])) for row in rows if row]
 
 
 _BUS_DIGITS = 2

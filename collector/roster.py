@@ -160,6 +160,9 @@ class Roster:
         elif pattern is rank_places.DEEPSPEED_RANKS:
             for rank, host in rank_places.mapped_ranks(groups["mapping"]):
                 self.place_rank(rank, host)
+        elif pattern is rank_places.RANK_TABLE:
+            for rank, host in rank_places.rows_below(hit.after):
+                self.place_rank(rank, host)
         elif pattern is rank_places.RAY_TRAIN:
             self._note_at_address(read_place(hit))
         elif pattern in rank_places.PATTERNS:

@@ -91,3 +91,7 @@ def test_a_worker_of_vllm_is_a_rank_and_a_rank_is_no_host() -> None:
     assert read_label("(Worker_PP1_TP2 pid=71206) INFO x", "plain", ()) == Label()
     assert read_label("[rank6] INFO x", "plain", ()) == Label(None, 6)
     assert read_label("[1,27]<stderr>:[1759240964.400000] [n2:41027:0]  mm_posix.c:233  UCX  ERROR x", "plain", ()) == Label("n2", 27)
+
+
+def test_mvapich2_s_label_has_host_and_rank() -> None:
+    assert read_label("[n2:mpi_rank_1][handle_cqe] Send desc error in msg to 4, wc_opcode=0", "plain", ()) == Label("n2", 1)

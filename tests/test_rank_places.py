@@ -192,3 +192,9 @@ def test_who_aborts_in_a_duplicate_of_all_ranks_is_the_rank() -> None:
     text = "MPI_ABORT was invoked on rank 5 in communicator MPI COMMUNICATOR 3 {}\n"
     assert roster_of(HOST_FILE + text.format("DUP FROM 0")).first_process_to_end() == ("n2", 5)
     assert roster_of(HOST_FILE + text.format("SPLIT FROM 0")).first_process_to_end() == (None, None)
+
+
+def test_a_rank_runs_on_a_host_as_its_program_or_a_table_says() -> None:
+    assert roster_of("6: rank 6: running on n2\n").host_of_rank(6) == "n2"
+    table = roster_of("rank host\n 0 n1\n 1 n2\nITER 1: residual 2\n 2 n3\n")
+    assert [table.host_of_rank(rank) for rank in range(3)] == ["n1", "n2", None]
