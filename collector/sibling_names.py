@@ -33,10 +33,11 @@ def named_alike(paths: Iterable[str], known_hosts: Collection[str]) -> Mapping[s
         pure = PurePosixPath(path)
         if _SUFFIX.search(pure.name) or _WRF.match(pure.name):
             folders[str(pure.parent)][path] = _SUFFIX.sub("", pure.name)
+    numbered = frozenset(host for host in known_hosts if _DIGITS.search(host))
     found: dict[str, Named] = {}
     for names in folders.values():
         if len(names) > 1:
-            found |= {**_tasks(names), **_hosts(names, known_hosts), **_ranges(names)}
+            found |= {**_tasks(names), **_hosts(names, numbered), **_ranges(names)}
     return found
 
 
@@ -53,9 +54,8 @@ def _tasks(names: Mapping[str, str]) -> dict[str, Named]:
     return {path: Named(task=task) for paths in of_tasks for path, task in paths.items()}
 
 
-def _hosts(names: Mapping[str, str], known_hosts: Collection[str]) -> dict[str, Named]:
+def _hosts(names: Mapping[str, str], numbered: Collection[str]) -> dict[str, Named]:
     """Names that end in a known host's, and those of the same stem, whose hosts nobody else names."""
-    numbered = frozenset(host for host in known_hosts if _DIGITS.search(host))
     found: dict[str, Named] = {}
     stems: set[tuple[str, str]] = set()
     for path, name in names.items():

@@ -13,11 +13,7 @@ from collector.roster import Roster
 from signatures.event import Event
 from signatures.load import Library
 from signatures.observations import Observations, RecoveryEvent, phase
-
-_CGROUP_JOB = re.compile(r"/job_(\d+)(?:/|\b)")
-_SLURMD_STEP = re.compile(r"^\[\d{4}-\d\d-\d\dT[\d:.]+\] \[(\d+)\.(?:\d+|batch|extern|interactive)\] ")
-"""How a slurmstepd begins its lines in slurmd's log, which all jobs of a node share (since Slurm 17.11)."""
-_CGROUP_UID = re.compile(r"/uid_(\d+)/")
+from signatures.other_jobs import another_node, lines_about_others
 
 
 @dataclass(slots=True)
@@ -31,13 +27,13 @@ class Relevant:
 def relevant_events(seen: Observations, library: Library) -> Relevant:
     """The events that may be evidence, with srun's teardown of other tasks marked as collateral."""
     result = Relevant()
-    others = _lines_about_others(seen)
-    failed = _paths_that_failed(seen.events)
+    others = lines_about_others(seen)
     controller_logs = {text.file.name for text in seen.survey.texts if text.kind == "slurmctld"}
+    failed = _paths_that_failed(seen.events)
     for event in seen.events:
         reason = (
             others.get((event.source, event.line), "")
-            or _another_node(event, seen, controller_logs)
+            or another_node(event, seen, controller_logs)
             or _outside(event, seen)
             or _long_before_its_output(event, seen)
             or _before_it_was_ours(event, seen, library)
@@ -54,65 +50,6 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
     result.events = _without_general_twins(result, library)
     result.events = [_aftermath(_teardown(event, seen.roster), seen.roster) for event in result.events]
     return result
-
-
-def _lines_about_others(seen: Observations) -> dict[tuple[str, int], str]:
-    """Lines that are another job's, and why: one of the signals that match a line may not read whom it is about."""
-    killed_pids = _pids_of_other_jobs(seen)
-    reasons = ((event, _other_job(event, seen, killed_pids)) for event in seen.events)
-    return {(event.source, event.line): reason for event, reason in reasons if reason}
-
-
-def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
-    """Kernel and daemon lines of a shared node that name another job, or a process of one."""
-    own = seen.job.job_id
-    if own is None or event.measured:
-        return ""
-    named = event.details.get("job") or _first(_CGROUP_JOB, event.text) or _first(_SLURMD_STEP, event.text)
-    if named and not _same_job(named, own):
-        return f"it is about job {named}"
-    uid = event.details.get("uid") or _first(_CGROUP_UID, event.text)
-    if not named and uid and uid.isdigit() and seen.job.uid is not None and int(uid) != seen.job.uid and uid != "0":
-        return f"it is about a process of user id {uid}"
-    pid = event.details.get("pid", "")
-    run_by = seen.survey.process_jobs.get(event.host, {}).get(pid, own)
-    if pid in foreign_pids or not _same_job(run_by, own):
-        return "it is about a process of another job"
-    return ""
-
-
-def _another_node(event: Event, seen: Observations, controller_logs: Collection[str]) -> str:
-    """slurmctld writes of all nodes of the cluster."""
-    hosts = seen.job.hosts
-    foreign = event.source in controller_logs and hosts and event.host is not None and event.host not in hosts
-    return "it is about a node that the job did not have" if foreign else ""
-
-
-def _same_job(named: str, own: str) -> bool:
-    """`12.0`, `12_3` and `12+1` are all job 12's for this purpose. Daemons number the tasks of an array otherwise than `12_3`."""
-    return "_" in own or re.split(r"[._+]", named)[0] == re.split(r"[._+]", own)[0]
-
-
-def _pids_of_other_jobs(seen: Observations) -> set[str]:
-    """The kernel reports an OOM kill in two lines; only one of them names the cgroup, both name the process."""
-    own = seen.job.job_id
-    pids = set()
-    for event in seen.events:
-        named = _first(_CGROUP_JOB, event.text)
-        if own and named and not _same_job(named, own):
-            pids |= {match[1] for match in re.finditer(r"\bpid=(\d+)|process (\d+)", event.text) if match[1]}
-    for event in seen.events:
-        for line in (*event.before, *event.after):
-            named = _first(_CGROUP_JOB, line)
-            pid = event.details.get("pid")
-            if own and pid and named and not _same_job(named, own) and f"pid={pid}," in line:
-                pids.add(pid)
-    return pids
-
-
-def _first(pattern: re.Pattern[str], text: str) -> str | None:
-    match = pattern.search(text)
-    return match[1] if match else None
 
 
 def _outside(event: Event, seen: Observations) -> str:

@@ -97,3 +97,13 @@ def test_an_output_of_another_time_does_not_get_the_controllers_times(tmp_path: 
     )
     diagnosis = diagnosed(tmp_path, {"slurmctld.log": CONTROLLER.format(how="WEXITSTATUS 1"), "lmp-5021.out": output})
     assert (diagnosis.job.start, diagnosis.job.state) == (None, None)
+
+
+def test_a_line_about_several_nodes_counts_for_the_jobs_own(tmp_path: Path) -> None:
+    down = (
+        CONTROLLER.format(how="WEXITSTATUS 1")
+        .replace("Nodes n4 not", "Nodes n[2,4] not")
+        .replace("Time limit exhausted for JobId=4711\n", "x\n")
+    )
+    diagnosis = diagnosed(tmp_path, {"slurmctld.log": down, "lmp-5021.out": "step 1\n"})
+    assert answer(diagnosis)[:2] == ("node-fail", "n2")
