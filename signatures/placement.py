@@ -154,9 +154,10 @@ def _by_elimination(event: Event, seen: Observations, end: TaskEnd | None) -> Ev
 
 
 def _about_subject(event: Event, subject: str, seen: Observations) -> Event:
-    """An event about the hosts that the line names. Several: no host, unless it is one of several hosts' lists."""
+    """An event about the hosts that the line names. Several of the job's: no host. (slurmctld lists other nodes beside one of the job's.)"""
     hosts = [seen.roster.addresses.get(name, short_name(name)) for name in expand(subject)]
-    host = hosts[0] if len(hosts) == 1 else None
+    own = [host for host in hosts if host in seen.job.hosts] or hosts
+    host = own[0] if len(own) == 1 else None
     rank = event.rank
     tasks = event.details.get("tasks", "")
     if tasks.isdigit() and seen.roster.task_is_rank:
