@@ -154,7 +154,7 @@ def _by_elimination(event: Event, seen: Observations, end: TaskEnd | None) -> Ev
 
 
 def _about_subject(event: Event, subject: str, seen: Observations) -> Event:
-    """An event about the hosts that the line names. Several of the job's: no host. (slurmctld lists other nodes beside one of the job's.)"""
+    """An event about the hosts that the line names, other nodes than the job's beside them or not. Several of the job's: no host."""
     hosts = [seen.roster.addresses.get(name, short_name(name)) for name in expand(subject)]
     own = [host for host in hosts if host in seen.job.hosts] or hosts
     host = own[0] if len(own) == 1 else None
