@@ -53,6 +53,7 @@ RANK_LABEL_AND_HOST = Pattern(
     + _HOST
     + r"\b(?!\S*[ ,]+(?:master_)?port\b)(?:(?:[ ,]+\w+=\d+){0,3}?[ ,]+pid=(?P<pid>\d+))?"
 )
+PETSC = Pattern(r"\[(?P<rank>\d+)\]PETSC ERROR: \S+ on a [^\n]{0,60}named " + _HOST + r"\S* by ")
 WRF_TASK = Pattern(r"^\s*taskid: +(?P<rank>\d+) +hostname: +" + _HOST)
 HELLO_JOBSTEP = Pattern(
     r"\bMPI (?P<rank>\d+) - OMP \d+ - HWT \d+ - Node " + _HOST + r"\b[^\n]{0,60}?(?: - Bus_ID (?P<bus>[0-9a-f]{1,2})\s*$|$)"
@@ -72,7 +73,7 @@ DEALT_OTHERWISE = Pattern(r"(?:--?(?:map-by|rank-by)[ =](?!slot|core)|--?(?:byno
 PATTERNS: tuple[Pattern, ...] = (
     NCCL_TESTS, HOSTNAME_PID_RANK, INTEL_MPI, RANK_OF_ON, RUNNING_ON, RANK_TABLE,
     RANK_AND_HOST, MAP_RANK, MAP_NODE, NCCL_COMM, LABEL_WITH_PID,
-    VLLM_WORKER, RAY_TRAIN, RANK_LABEL_AND_HOST, WRF_TASK, HELLO_JOBSTEP, PHYSICAL_RANK, ONE_PE_PER_PROCESS, DEEPSPEED_RANKS,
+    VLLM_WORKER, RAY_TRAIN, RANK_LABEL_AND_HOST, PETSC, WRF_TASK, HELLO_JOBSTEP, PHYSICAL_RANK, ONE_PE_PER_PROCESS, DEEPSPEED_RANKS,
     SLOTS, DEALT_OTHERWISE,
 )  # fmt: skip
 

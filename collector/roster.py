@@ -261,8 +261,13 @@ class Roster:
         return rank if self.host_of_rank(rank) in (None, host) else None
 
     def first_child(self, local_rank: int | None) -> ChildFailure | None:
-        """The only worker that torchrun's summaries say ended with an exit code of its own; of that local rank, where it is known."""
+        """The only worker that torchrun's summaries say ended with an exit code of its own; of that local rank, where it is known.
+
+        That one of several that ended alike is called the first is chance.
+        """
         own = [child for child in self.children if child.exit_code > 0 and local_rank in (None, child.local_rank)]
+        if local_rank is None:
+            own = [child for child in own if (child.host, child.exit_code) not in self.failed_alike]
         return own[0] if len(own) == 1 else None
 
     def first_to_fail(self) -> tuple[str | None, int | None]:

@@ -21,7 +21,7 @@ class Named:
 _SUFFIX = re.compile(r"(?:\.(?:out|err|log|txt|stdout|stderr|gz|bz2|xz))+$")
 _TASK = re.compile(r"(?P<stem>.*(?<!\d)\d{2,}[.-])(?P<task>\d{1,6})$")
 _WRF = re.compile(r"(?P<stem>rsl\.(?:error|out)\.)(?P<task>\d{4,6})$")
-_WORKER = re.compile(r"(?P<stem>(?:.*[._-])?(?:worker|rank|task|proc|process)[._-]?)(?P<task>\d{1,6})$")
+_WORKER = re.compile(r"(?P<stem>(?:.*[._-])?(?:worker|workerlog|rank|task|proc|process)[._-]?)(?P<task>\d{1,6})$")
 _RANKS = re.compile(r"(?P<host>[A-Za-z][A-Za-z0-9-]*\d)[._-]ranks?[._-]?(?P<first>\d{1,6})[-_](?P<last>\d{1,6})$")
 _MOST_RANKS = 1024
 

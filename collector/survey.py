@@ -159,7 +159,7 @@ def _job_facts(bundle: Bundle) -> JobFacts:
 def _pasted_facts(bundle: Bundle, job_id: str | None) -> JobFacts:
     """What a table of sacct's tells that somebody pasted among other commands' output: only of a job that has ended."""
     for file in bundle.files:
-        if not 0 < file.size <= _PASTED_BYTES or kind_by_name(PurePosixPath(file.name).name) not in (None, "output"):
+        if not 0 < file.size <= _PASTED_BYTES or kind_by_name(PurePosixPath(file.name).name) not in (None, "output", "tool"):
             continue
         if not _PASTED_TABLE.search("\n".join(bundle.sample(file))):
             continue

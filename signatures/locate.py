@@ -123,6 +123,9 @@ def _host(
     if len(hosts) == 1:
         trail.append(_only_host(hosts[0], chosen))
         return hosts[0]
+    if not hosts and len(seen.job.hosts) == 1:
+        trail.append(f"The job had no other host than {seen.job.hosts[0]}.")
+        return seen.job.hosts[0]
     if not hosts:
         trail.append("None of its lines says which host or rank it is from, and the endings of the tasks do not tell.")
         return None

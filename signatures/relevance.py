@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from collector.facts.mounts import filesystem_of
@@ -49,6 +49,7 @@ def relevant_events(seen: Observations, library: Library) -> Relevant:
             result.events.append(event)
     result.events = _without_general_twins(result, library)
     result.events = [_aftermath(_teardown(event, seen.roster), seen.roster) for event in result.events]
+    result.events = _as_the_tasks_say(result.events)
     return result
 
 
@@ -212,6 +213,18 @@ def _teardown(event: Event, roster: Roster) -> Event:
     ended = any(end.source == event.source and end.line < event.line and end.own for end in roster.task_ends)
     begun = any(source == event.source and line < event.line for source, line in roster.teardowns)
     return replace(event, role="collateral") if ended or begun else event
+
+
+def _as_the_tasks_say(events: Sequence[Event]) -> list[Event]:
+    """srun tells how tasks of a host ended; where what they said themselves is that they followed others, so is that."""
+    own: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+    for event in events:
+        if not event.measured and not tells_of_an_end(event):
+            own[event.signature, event.host].add(event.role)
+    return [
+        replace(event, role="collateral") if tells_of_an_end(event) and own[event.signature, event.host] == {"collateral"} else event
+        for event in events
+    ]
 
 
 _BY_THE_SCRIPT = re.compile(r"(?:cp|mv|cat|ls|head|tail|rm|ln|tar|gzip|rsync|stat|du|\S+/slurm_script): ")

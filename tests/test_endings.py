@@ -107,3 +107,26 @@ def test_a_line_about_several_nodes_counts_for_the_jobs_own(tmp_path: Path) -> N
     )
     diagnosis = diagnosed(tmp_path, {"slurmctld.log": down, "lmp-5021.out": "step 1\n"})
     assert answer(diagnosis)[:2] == ("node-fail", "n2")
+
+
+FOLLOWED = (
+    "[E317 12:46:56.1 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=24711, OpType=ALLREDUCE, "
+    "NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600026 milliseconds before timing out.\n"
+    "terminate called after throwing an instance of 'std::runtime_error'\n"
+    "  what():  [Rank {rank}] Watchdog caught collective operation timeout\n"
+)
+
+
+def test_tasks_that_aborted_because_they_followed_others_did_not_begin_it(tmp_path: Path) -> None:
+    ends = "srun: error: n1: tasks 0-1: Aborted (core dumped)\n"
+    files = {f"logs/n1-rank{rank}.log": f"step 7\n{FOLLOWED.format(rank=rank)}" for rank in (0, 1)}
+    assert answer(diagnosed(tmp_path, {**files, "slurm-7.out": ends}))[:2] == ("nccl-timeout", None)
+
+
+def test_an_abort_of_which_the_task_said_nothing_is_its_own(tmp_path: Path) -> None:
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": "step 7\nsrun: error: n1: task 1: Aborted (core dumped)\n"})) == (
+        "abort-sigabrt",
+        "n1",
+        1,
+        "established",
+    )

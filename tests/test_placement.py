@@ -241,3 +241,16 @@ def test_the_kernel_tells_which_rank_s_gpu_was_the_first(tmp_path: Path) -> None
     output = table + HSA_ABORT.format(rank=0) + HSA_ABORT.format(rank=1)
     labelled = "".join(line if line[0].isdigit() else f"{number}: {line}" for number, line in enumerate(output.splitlines(keepends=True)))
     assert answer(diagnosed(tmp_path, {"slurm-7.out": labelled, "n1/messages": kernel}))[:3] == ("amdgpu-fault", "n1", 1)
+
+
+def test_a_job_of_one_host_has_no_other(tmp_path: Path) -> None:
+    table = "JobID|State|ExitCode|NodeList|Start|End\n7|FAILED|1:0|n9|2026-03-11T08:14:02|2026-03-11T08:14:19\n"
+    diagnosis = diagnosed(
+        tmp_path, {"sacct.txt": table, "run.log": "0: x\nCheckpoint file corrupted/truncated, or maybe you are out of disk space?\n"}
+    )
+    assert answer(diagnosis)[:2] == ("checkpoint-corrupt", "n9")
+
+
+def test_petsc_tells_the_host_of_a_rank(tmp_path: Path) -> None:
+    said = "[17]PETSC ERROR: Out of memory. This could be due to allocating\n[17]PETSC ERROR: ./heat on a arch-linux named cn042 by lea Tue Apr 14 10:31:55 2026\n"
+    assert answer(diagnosed(tmp_path, {"heat.o1": said}))[:2] == ("host-malloc-failed", "cn042")
