@@ -27,6 +27,7 @@ from collector.manifest import Manifest, read_manifest
 from collector.recognise import Kind, host_folders, kind_by_content, kind_by_name, origin_by_path
 from collector.sibling_names import Named, named_alike
 from collector.site_zone import in_utc, zones_of
+from collector.slurm_table import read_table
 from collector.slurm_text import merge, read_nodes, read_sacct, read_scontrol_job
 from collector.stamps import read_stamp
 
@@ -163,8 +164,10 @@ def _pasted_facts(bundle: Bundle, job_id: str | None) -> JobFacts:
             continue
         if not _PASTED_TABLE.search("\n".join(bundle.sample(file))):
             continue
-        told = read_sacct(bundle.text(file), wanted=job_id)
-        if told.end is not None and job_id in (None, told.job_id):
+        text = bundle.text(file)
+        jobs = {(row.get("JOBID") or "").partition(".")[0] for row in read_table(text)}
+        told = read_sacct(text, wanted=job_id)
+        if told.end is not None and (job_id == told.job_id or (job_id is None and len(jobs) == 1)):
             return told
     return JobFacts()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from collector.interval import Interval
 from collector.job import JobFacts
 from collector.slurm_values import FAILED_STATES
+from collector.task_ends import TaskEnd
 from signatures.attribution import Attribution
 from signatures.blame import BlameGraph
 from signatures.diagnosis import Alternative, Initiating, Verdict
@@ -21,7 +22,7 @@ from signatures.only_consequences import only_consequences
 def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph, consequences: Consequences) -> Attribution:
     """Chooses among the findings (DESIGN.md §5); every step leaves a sentence."""
     found = [_told(finding) for finding in findings]
-    crash = next((end for end in seen.roster.task_ends if end.is_crash), None)
+    crash = _crash(seen)
     if ended_well(seen.job) and crash is None:
         trail = ["Slurm says that the job and all its steps completed with exit code 0: nothing failed."]
         notes = [Alternative(f.id, f.host, "the job ended well all the same") for f in findings if f.role != "collateral"]
@@ -31,6 +32,16 @@ def attribute(findings: Sequence[Finding], seen: Observations, graph: BlameGraph
     if ended_well(seen.job) and crash is not None:
         found.append(f"Slurm's accounting says that all went well, but srun reported of a task: {crash.how}.")
     return replace(_judged(findings, explained, seen, graph, consequences), found=found, explained=told)
+
+
+def _crash(seen: Observations) -> TaskEnd | None:
+    """The first crash of a task that srun reports, of which the same output does not say later that all went well after all.
+
+    What is in the output of a job that was put back into the queue may be an earlier run's.
+    """
+    finished = seen.roster.last_success
+    crashes = (end for end in seen.roster.task_ends if end.is_crash and end.line > finished.get(end.source, 0))
+    return next(crashes, None) if not seen.job.restarts else None
 
 
 def _judged(
@@ -43,6 +54,8 @@ def _judged(
     if not candidates or (telling and all(f.signature.outcome_only for f in candidates)):
         return only_consequences(findings, effects, seen, graph, trail)
     pool = _best_tier(_of_the_lost_host(candidates, graph, trail), trail)
+    if seen.job.start is None:
+        pool = _not_long_past(pool, trail)
     chosen, sure = _choose(pool, graph, consequences, seen.progress, trail)
     late = _later_than_its_consequences(chosen, findings)
     if late is not None:
@@ -114,7 +127,8 @@ def _of_the_lost_host(candidates: Sequence[Finding], graph: BlameGraph, trail: l
     elsewhere = [f for f in candidates if lost and f.host not in (None, lost[0].host)]
     if elsewhere:
         trail.append(f"Lost connections lead to {lost[0].host}, which has {lost[0].id}: not to {', '.join(map(_named, elsewhere))}.")
-    return [f for f in candidates if f not in elsewhere]
+    gone = set(map(id, elsewhere))
+    return [f for f in candidates if id(f) not in gone]
 
 
 def _is_own_trouble(finding: Finding) -> bool:
@@ -133,7 +147,7 @@ def _choose(
     pool: Sequence[Finding], graph: BlameGraph, consequences: Consequences, progress: Interval | None, trail: list[str]
 ) -> tuple[list[Finding], _Sure]:
     """The findings of one signature, and whether cause and host are beyond doubt."""
-    pool = _not_long_past(_not_survived(pool, progress, trail), trail)
+    pool = _not_survived(pool, progress, trail)
     first = [f for f in pool if not any(g.id != f.id and begins_surely_before(g, f) for g in pool)]
     ids = {finding.id for finding in first}
     if len(ids) == 1:
@@ -173,21 +187,32 @@ _LONG_PAST_S = 3600.0
 """What began a failure and what follows from it lie minutes apart, or the length of a collective's time-out."""
 
 
-def _not_long_past(pool: Sequence[Finding], trail: list[str]) -> Sequence[Finding]:
-    """The findings without those of single hosts that were over more than an hour before something that began elsewhere on its own."""
-    left = [finding for finding in pool if not any(_was_over_long_before(finding, other) for other in pool)]
+def _not_long_past(pool: Sequence[Finding], trail: list[str]) -> list[Finding]:
+    """The findings without those of single hosts that were over more than an hour before something else that began elsewhere on its own.
+
+    Where Slurm says when the job began, what was before has been put aside already, and what was early in it may have lasted.
+    """
+    begun = [(start, f) for f in pool if f.host is not None and f.role == "initiating" and (start := _surely_begun_after(f)) is not None]
+    begun.sort(key=lambda one: one[0], reverse=True)
+    left = []
     for finding in pool:
-        if finding not in left:
+        end = _surely_over_by(finding)
+        later = (start for start, other in begun if other.id != finding.id and other.host != finding.host)
+        if finding.host is not None and end is not None and next(later, 0.0) > end + _LONG_PAST_S:
             trail.append(f"{_named(finding)} was over an hour before, and nothing links it to what came then.")
+        else:
+            left.append(finding)
     return left
 
 
-def _was_over_long_before(finding: Finding, other: Finding) -> bool:
-    if finding.host is None or other.host is None or finding.host == other.host or other.role != "initiating":
-        return False
-    ends = [event.at.latest if event.at is not None else float("inf") for event in finding.events]
-    begins = [event.at.earliest if event.at is not None else float("-inf") for event in other.logged]
-    return bool(ends and begins) and max(ends) + _LONG_PAST_S < min(begins)
+def _surely_over_by(finding: Finding) -> float | None:
+    ends = [event.at.latest for event in finding.events if event.at is not None]
+    return max(ends) if ends and len(ends) == len(finding.events) else None
+
+
+def _surely_begun_after(finding: Finding) -> float | None:
+    starts = [event.at.earliest for event in finding.logged if event.at is not None]
+    return min(starts) if starts and len(starts) == len(finding.logged) else None
 
 
 def _survived(finding: Finding, progress: Interval) -> bool:

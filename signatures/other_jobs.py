@@ -11,6 +11,7 @@ from signatures.observations import Observations
 _CGROUP_JOB = re.compile(r"/job_(\d+)(?:/|\b)")
 _SLURMD_STEP = re.compile(r"^\[\d{4}-\d\d-\d\dT[\d:.]+\] \[(\d+)\.(?:\d+|batch|extern|interactive)\] ")
 """How a slurmstepd begins its lines in slurmd's log, which all jobs of a node share (since Slurm 17.11)."""
+_PID = re.compile(r"\b(?:pid=|process )(\d+)")
 _CGROUP_UID = re.compile(r"/uid_(\d+)/")
 
 
@@ -21,7 +22,7 @@ def lines_about_others(seen: Observations) -> dict[tuple[str, int], str]:
     return {(event.source, event.line): reason for event, reason in reasons if reason}
 
 
-def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
+def _other_job(event: Event, seen: Observations, foreign_pids: set[tuple[str | None, str]]) -> str:
     """Kernel and daemon lines of a shared node that name another job, or a process of one."""
     own = seen.job.job_id
     if own is None or event.measured:
@@ -33,10 +34,15 @@ def _other_job(event: Event, seen: Observations, foreign_pids: set[str]) -> str:
     if not named and uid and uid.isdigit() and seen.job.uid is not None and int(uid) != seen.job.uid and uid != "0":
         return f"it is about a process of user id {uid}"
     pid = event.details.get("pid", "")
-    run_by = seen.survey.process_jobs.get(event.host, {}).get(pid, own)
-    if pid in foreign_pids or not _same_job(run_by, own):
+    if not named and ((event.host, pid) in foreign_pids or _runs_below_another(event.host, pid, own, seen)):
         return "it is about a process of another job"
     return ""
+
+
+def _runs_below_another(host: str | None, pid: str, own: str, seen: Observations) -> bool:
+    """Whether `ps` finds the process below another job's step; parts of a heterogeneous job have numbers of their own."""
+    run_by = seen.survey.process_jobs.get(host, {}).get(pid, own)
+    return not _same_job(run_by, own) and not any(step.step.startswith("+") for step in seen.job.steps)
 
 
 def another_node(event: Event, seen: Observations, controller_logs: Collection[str]) -> str:
@@ -51,20 +57,15 @@ def _same_job(named: str, own: str) -> bool:
     return "_" in own or re.split(r"[._+]", named)[0] == re.split(r"[._+]", own)[0]
 
 
-def _pids_of_other_jobs(seen: Observations) -> set[str]:
-    """The kernel reports an OOM kill in two lines; only one of them names the cgroup, both name the process."""
+def _pids_of_other_jobs(seen: Observations) -> set[tuple[str | None, str]]:
+    """By host. The kernel reports an OOM kill in two lines; only one of them names the cgroup, both name the process."""
     own = seen.job.job_id
-    pids = set()
+    pids: set[tuple[str | None, str]] = set()
     for event in seen.events:
-        named = _first(_CGROUP_JOB, event.text)
-        if own and named and not _same_job(named, own):
-            pids |= {match[1] for match in re.finditer(r"\bpid=(\d+)|process (\d+)", event.text) if match[1]}
-    for event in seen.events:
-        for line in (*event.before, *event.after):
+        for line in (event.text, *event.before, *event.after):
             named = _first(_CGROUP_JOB, line)
-            pid = event.details.get("pid")
-            if own and pid and named and not _same_job(named, own) and f"pid={pid}," in line:
-                pids.add(pid)
+            if own and named and not _same_job(named, own):
+                pids |= {(event.host, match[1]) for match in _PID.finditer(line)}
     return pids
 
 

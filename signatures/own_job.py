@@ -18,7 +18,7 @@ _SLACK_S = 900.0
 def learn_from_controller(seen: Observations) -> None:
     """Gives the job the number, nodes, times and ending that slurmctld's log has of it, as far as nothing else told them."""
     records = seen.roster.controller
-    number = seen.job.job_id or _named_by_an_output(seen) or (next(iter(records)) if len(records) == 1 else None)
+    number = seen.job.job_id or _named_by_an_output(seen) or _the_only_one(seen)
     record = records.get(number or "")
     if number is None or record is None:
         return
@@ -36,6 +36,13 @@ def _named_by_an_output(seen: Observations) -> str | None:
     names = [PurePosixPath(source).name for source in seen.outputs]
     named = {number for name in names for number in _NUMBER.findall(name)} & seen.roster.controller.keys()
     return named.pop() if len(named) == 1 else None
+
+
+def _the_only_one(seen: Observations) -> str | None:
+    """The one job that the controller's log is about, unless something is there of hosts that it did not have."""
+    records = seen.roster.controller
+    number = next(iter(records)) if len(records) == 1 else None
+    return number if number is not None and set(seen.hosts) <= set(records[number].hosts) else None
 
 
 def _with_its_run(job: JobFacts, record: ControllerRecord, seen: Observations) -> JobFacts:

@@ -59,8 +59,9 @@ def _outside(event: Event, seen: Observations) -> str:
     return {-1: "it happened before the job started", 0: "", 1: "it happened after the job had ended"}[phase(event, seen.job)]
 
 
-_SILENT_S = 3600.0
-"""So long a job may run before its first stamped line, or as long as it wrote stamped lines if that is longer."""
+_SILENT_S = 54_000.0
+"""So long a job may run before its first stamped line, or as long as it wrote stamped lines if that is longer. A stamp without a zone may
+besides be 14 h off."""
 _WRITES_STAMPS_S = 600.0
 
 
@@ -227,6 +228,7 @@ def _as_the_tasks_say(events: Sequence[Event]) -> list[Event]:
     ]
 
 
+_MISSED = re.compile(r"No such file or directory|cannot (?:stat|open|access)")
 _BY_THE_SCRIPT = re.compile(r"(?:cp|mv|cat|ls|head|tail|rm|ln|tar|gzip|rsync|stat|du|\S+/slurm_script): ")
 
 
@@ -235,7 +237,7 @@ def _aftermath(event: Event, roster: Roster) -> Event:
     if event.role in ("collateral", "context") or event.labelled or not _BY_THE_SCRIPT.match(event.text):
         return event
     ended = any(end.source == event.source and end.line < event.line for end in roster.task_ends)
-    return replace(event, role="collateral") if ended else event
+    return replace(event, role="collateral") if ended and _MISSED.search(event.text) else event
 
 
 def surely_before(one: Event, other: Event) -> bool:

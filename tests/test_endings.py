@@ -126,3 +126,35 @@ def test_tasks_that_aborted_because_they_followed_others_did_not_begin_it(tmp_pa
 def test_an_abort_of_which_the_task_said_nothing_is_its_own(tmp_path: Path) -> None:
     ends = "step 7\nsrun: error: n1: task 1: Aborted (core dumped)\n"
     assert answer(diagnosed(tmp_path, {"slurm-7.out": ends})) == ("abort-sigabrt", "n1", 1, "likely")
+
+
+def test_a_full_disk_that_a_script_meets_is_more_than_a_file_that_is_missing(tmp_path: Path) -> None:
+    output = "srun: error: n1: task 0: Exited with exit code 2\ncp: error writing '/scratch/out.dat': No space left on device\n"
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": output}))[0] == "disk-full"
+
+
+def test_the_only_job_of_the_controllers_log_is_not_ours_where_we_have_another_host(tmp_path: Path) -> None:
+    xid = "2026-11-30T10:30:00+00:00 n1 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=812, GPU has fallen off the bus.\n"
+    controller = "[2026-11-30T14:00:00.000] sched: Allocate JobId=999 NodeList=n7 #CPUs=1 Partition=all\n"
+    diagnosis = diagnosed(tmp_path, {"slurmctld.log": controller, "n1/messages": xid, "train.out": "step 1\n"})
+    assert (answer(diagnosis)[:2], diagnosis.job.job_id) == (("gpu-fallen-off-bus", "n1"), None)
+
+
+def test_another_task_of_an_array_that_ended_well_says_nothing_of_this_one(tmp_path: Path) -> None:
+    controller = (
+        "[2026-11-30T10:00:00.000] sched: Allocate JobId=123_4(456) NodeList=n1 #CPUs=1 Partition=all\n"
+        "[2026-11-30T10:00:00.000] sched: Allocate JobId=123_5(457) NodeList=n2 #CPUs=1 Partition=all\n"
+        "[2026-11-30T10:40:00.000] _job_complete: JobId=123_5(457) WEXITSTATUS 0\n"
+    )
+    output = "Traceback (most recent call last):\nKeyError: 'labels'\n"
+    assert answer(diagnosed(tmp_path, {"slurmctld.log": controller, "slurm-123_4.out": output}))[0] == "python-exception"
+
+
+def test_a_crash_of_the_run_before_the_requeue_is_no_failure_of_the_one_that_ended_well(tmp_path: Path) -> None:
+    table = ALL_WELL.replace("NodeList\n", "NodeList|Restarts\n").replace("|n1\n", "|n1|1\n")
+    assert answer(diagnosed(tmp_path, {"sacct.txt": table, "slurm-7.out": CRASH}))[0] is None
+
+
+def test_a_crash_that_the_run_went_on_from_is_no_failure(tmp_path: Path) -> None:
+    output = CRASH + "Training completed. Do not forget to share your model on huggingface.co/models =)\n"
+    assert answer(diagnosed(tmp_path, {"sacct.txt": ALL_WELL, "slurm-7.out": output}))[0] is None

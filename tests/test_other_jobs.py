@@ -49,3 +49,31 @@ def test_a_gpu_fault_of_a_process_of_another_job_is_not_ours(tmp_path: Path) -> 
 def test_a_gpu_fault_of_a_process_that_has_ended_is_ours(tmp_path: Path) -> None:
     files = {"job.txt": JOB, "logs/slurm-7.out": OWN_ERROR + ENDS, "hosts/n1/ps.txt": PS, "hosts/n1/journal.txt": XID.format(pid=8855)}
     assert answer(diagnosed(tmp_path, files))[:2] == ("gpu-mmu-fault", "n1")
+
+
+OOM = (
+    "2026-11-30T05:19:30+00:00 {host} kernel: oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=step_0,mems_allowed=0,"
+    "oom_memcg=/slurm/uid_{uid}/job_{job},task_memcg=/slurm/uid_{uid}/job_{job}/step_0/task_0,task=python,pid={pid},uid={uid}\n"
+)
+
+
+def test_the_jobs_own_cgroup_counts_more_than_a_number_that_another_process_has_by_now(tmp_path: Path) -> None:
+    files = {
+        "job.txt": JOB,
+        "logs/slurm-7.out": ENDS,
+        "hosts/n1/ps.txt": PS,
+        "hosts/n1/journal.txt": OOM.format(host="n1", uid=2001, job=7, pid=9013),
+    }
+    assert answer(diagnosed(tmp_path, files))[:2] == ("cgroup-oom", "n1")
+
+
+def test_the_same_number_on_another_host_is_another_process(tmp_path: Path) -> None:
+    job = JOB.replace("NodeList=n1 ", "NodeList=n[1-2] ").replace("NumNodes=1", "NumNodes=2")
+    foreign = OOM.format(host="n2", uid=2002, job=99, pid=8855)
+    files = {
+        "job.txt": job,
+        "logs/slurm-7.out": OWN_ERROR + ENDS,
+        "hosts/n1/journal.txt": XID.format(pid=8855),
+        "hosts/n2/journal.txt": foreign,
+    }
+    assert answer(diagnosed(tmp_path, files))[:2] == ("gpu-mmu-fault", "n1")

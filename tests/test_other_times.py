@@ -100,3 +100,23 @@ def test_what_the_script_itself_asked_sacct_while_it_ran_says_nothing_of_its_end
 def test_a_pasted_table_of_another_job_is_not_this_ones(tmp_path: Path) -> None:
     other = PASTED.format(state="TIMEOUT", end="2026-02-21T22:00:14").replace("\n7", "\n8")
     assert diagnosed(tmp_path, {"slurm-7.out": LIMIT, "shell.txt": other}).job.state is None
+
+
+def test_a_pasted_list_of_several_jobs_does_not_say_which_is_this_one(tmp_path: Path) -> None:
+    several = PASTED.format(state="COMPLETED", end="2026-02-21T22:00:14") + "8|FAILED|1:0|2026-02-21T10:00:02|2026-02-21T22:00:14\n"
+    assert diagnosed(tmp_path, {"train.out": LIMIT, "shell.txt": several}).job.state is None
+
+
+def test_a_stamp_without_a_zone_may_be_hours_off(tmp_path: Path) -> None:
+    """The output's clock shows 18 o'clock where the kernel's, with its zone, shows 10."""
+    output = "".join(f"2026-11-02 18:{minute:02}:11 INFO step={minute}\n" for minute in range(40))
+    assert (
+        answer(diagnosed(tmp_path, {"slurm-7.out": output + ENDS, "n1/messages": OOM.format(at="2026-11-02T10:39:50+00:00")}))[0]
+        == "host-oom"
+    )
+
+
+def test_of_the_same_trouble_on_two_hosts_the_first_counts(tmp_path: Path) -> None:
+    xid = "2026-11-02T{hour}:20:00+00:00 {host} kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=812, GPU has fallen off the bus.\n"
+    files = {"n1/messages": xid.format(hour=10, host="n1"), "n2/messages": xid.format(hour=12, host="n2")}
+    assert answer(diagnosed(tmp_path, files))[:2] == ("gpu-fallen-off-bus", "n1")
