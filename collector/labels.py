@@ -54,17 +54,28 @@ _RANK_LABELS = (
     re.compile(r"^\((?:VllmWorker (?:rank=|TP)|Worker_TP)(?P<rank>\d+) pid=\d+\)"),  # vLLM; with pipeline stages it says Worker_PP0_TP1
 )
 
+_NO_HOST = r"(?!(?:[A-Z]+|[\w.-]*\.(?:py|pyx|c|cc|cpp|cxx|cu|cuh|h|hh|hpp|rs|go|jl|f|F|f90|F90))[\]:])"
+"""A level or a source file, with a time or a line and column behind it, as loggers put them in brackets: `[trainer.py:12:30]`."""
+
+_STEP_DAEMON_ON = re.compile(r"^slurmstepd-(?P<host>[\w.-]+): ")
+
 _HOST_LABELS = (
     re.compile(rf"(?:^|[\s>:])(?P<host>{_HOST}|[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] "),  # NCCL: host:pid:tid [device]
-    re.compile(r"\[(?P<host>[A-Za-z][\w.-]*):\d+:\d+(?::\d+)?\]"),  # UCX
-    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+\] "),  # Open MPI run time
+    re.compile(rf"\[{_NO_HOST}(?P<host>[A-Za-z][\w.-]*):\d+:\d+:\d+\]"),  # UCX: host:pid:thread:tid
+    re.compile(
+        rf"\[{_NO_HOST}(?P<host>[A-Za-z][\w.-]*):\d+:\d+\](?: \*\*\* | Caught signal| +[\w.-]+\.[ch]\w*:\d+ +(?:UCX +[A-Z]|Assert|Fatal))"
+    ),
+    re.compile(rf"^\[{_NO_HOST}(?P<host>[A-Za-z][\w.-]*):\d+\] "),  # Open MPI run time
     re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):mpi_rank_\d+\]"),
-    re.compile(r"^slurmstepd-(?P<host>[\w.-]+): "),
+    _STEP_DAEMON_ON,
     re.compile(rf"^\[(?!(?:rank|default|task|pe)_?\d+\])(?P<host>{_HOST})\] "),
     re.compile(r"^(?P<host>[A-Za-z][\w.-]*): Test NCCL failure"),
     re.compile(r"^(?: \.\. )?(?P<host>[A-Za-z][\w.-]*) pid \d+: Test failure"),
     re.compile(r"^\([A-Za-z][\w.:]*(?: pid=\d+)?, ip=(?P<host>[0-9][0-9.]+|[0-9a-f]*:[0-9a-f:]+)\)"),  # Ray's workers and raylets
 )
+
+_SHORT_UCX_LABEL = re.compile(rf"\[{_NO_HOST}(?P<host>[A-Za-z][\w.-]*):\d+:\d+\]")
+"""Anything may stand in such brackets: only a host that is known otherwise is taken."""
 
 _SYSLOG = re.compile(
     r"^(?:<\d+>)?(?:\d )?(?:[A-Z][a-z]{2} +\d{1,2} [\d:.]+|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)?) "
@@ -92,13 +103,19 @@ def file_style(sample: Iterable[str]) -> Style:
     return "plain"
 
 
-def read_label(line: str, style: Style, known_hosts: Sequence[str] | frozenset[str]) -> Label:
+def read_label(line: str, style: Style, known_hosts: Sequence[str] | frozenset[str], only: frozenset[str] = frozenset()) -> Label:
     """The label of one line of a file of this style. `known_hosts` are names that may also stand alone as `node1: text`.
+
+    `only`: where it is known which names hosts may have, no other name in a bracket is taken for one.
 
     `[Rank 3]` inside ProcessGroupNCCL messages is a rank within its process group and is never taken for a global one.
     """
     text = without_colours(line)[:300]
     host = _first(_HOST_LABELS, text, "host")
+    if host is None and (match := _SHORT_UCX_LABEL.search(text)) and short_name(match["host"]) in known_hosts:
+        host = match["host"]
+    if host is not None and only and not is_address(host) and short_name(host) not in only and not _STEP_DAEMON_ON.match(text):
+        host = None
     rank = _first(_RANK_LABELS, text, "rank")
     task = None
     if style == "task" and (match := _TASK_LABEL.match(text)):
@@ -136,4 +153,9 @@ def _first(patterns: Sequence[re.Pattern[str]], text: str, group: str) -> str | 
 
 def short_name(host: str) -> str:
     """Host names are compared without their domain; addresses stay whole."""
-    return host if re.fullmatch(r"[\d.]+|.*:.*", host) else host.split(".")[0]
+    return host if is_address(host) else host.split(".")[0]
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an IP address, and no name."""
+    return re.fullmatch(r"[\d.]+|.*:.*", host) is not None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from collector import address_places, controller_record, launcher_ends, rank_places
 from collector.address_places import AddressReader
 from collector.controller_record import ControllerRecord
-from collector.labels import Label, short_name
+from collector.labels import Label, is_address, short_name
 from collector.launcher_ends import ProcessEnd, read_process_end, that_began
 from collector.rank_blocks import between, by_slot
 from collector.rank_places import ProcessRanks, RankPlace, read_place
@@ -82,6 +82,8 @@ class Roster:
     elements_are_ranks: bool = False
     element_hosts: dict[int, str] = field(default_factory=dict)
     """Hosts of Charm++'s processing elements."""
+    job_hosts: frozenset[str] = frozenset()
+    """Where Slurm tells which hosts the job had, a rank ran on none but these."""
 
     def host_of_rank(self, rank: int | None) -> str | None:
         if rank is None or rank in self.disputed_ranks:
@@ -93,7 +95,11 @@ class Roster:
             found = self.element_hosts.get(rank)
         if found is None and not self.disputed_ranks:
             found = between(self.rank_hosts, rank) or self._by_slot(rank)
-        return self.addresses.get(found, found) if found is not None else None
+        host = self.addresses.get(found, found) if found is not None else None
+        return host if host is not None and self._may_be_of_the_job(host) else None
+
+    def _may_be_of_the_job(self, name: str) -> bool:
+        return not self.job_hosts or self.addresses.get(name, name) in self.job_hosts
 
     def _by_slot(self, rank: int) -> str | None:
         return by_slot(self.slots.values(), self.rank_hosts, rank) if not self.dealt_otherwise else None
@@ -107,7 +113,12 @@ class Roster:
         return short if short in hosts else None
 
     def place_rank(self, rank: int, host: str) -> None:
-        """Notes where a rank ran. Two answers for one rank (two jobs, two restarts) leave it without one."""
+        """Notes where a rank ran. Two answers for one rank (two jobs, two restarts) leave it without one.
+
+        A name that is no host of the job's (of a GPU, of a source file) is no answer; what an address stands for may be told later.
+        """
+        if not is_address(host) and not self._may_be_of_the_job(host):
+            return
         if self.rank_hosts.setdefault(rank, host) != host:
             self.disputed_ranks.add(rank)
 

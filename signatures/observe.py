@@ -38,7 +38,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     """Reads every file of the bundle once. Events come in the order of files and lines, facts last."""
     found = survey(bundle)
     clocks = doubted(found.clocks, bundle, found.texts)
-    seen = Observations(found.job, found, Roster(), clocks, hosts=found.hosts)
+    seen = Observations(found.job, found, Roster(job_hosts=frozenset(found.job.hosts)), clocks, hosts=found.hosts)
     _know_addresses(seen)
     seen.roster.task_hosts |= one_task_per_host(found.job, {rank for text in found.texts for rank in text.ranks})
     seen.outputs = frozenset(text.file.name for text in found.texts if text.kind in ("output", "unknown"))
@@ -70,6 +70,7 @@ class _Reading:
     text: Text
     seen: Observations
     known: frozenset[str]
+    only: frozenset[str]
     shift: float
     alike: dict[tuple[object, ...], int] = field(default_factory=dict)
     kept: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -80,7 +81,9 @@ def _read_text(bundle: Bundle, text: Text, vocabulary: Vocabulary, seen: Observa
         for rank in text.ranks_of_host:
             seen.roster.place_rank(rank, text.host)
     known = frozenset(seen.survey.hosts)
-    reading = _Reading(text, seen, known, _shift(bundle, text, seen))
+    # where Slurm names the job's hosts, no other name in front of a line is one
+    only = known | seen.roster.addresses.keys() if seen.job.hosts else frozenset()
+    reading = _Reading(text, seen, known, only, _shift(bundle, text, seen))
     tally = Tally()
     pending: tuple[int, list[tuple[Meaning, Hit]]] = (0, [])
     for hit in vocabulary.scanner.scan(bundle.blocks(text.file), tally):
@@ -189,7 +192,7 @@ def _whose(reading: _Reading, hit: Hit) -> tuple[Label, bool]:
 def _label_of(reading: _Reading, line: str) -> Label:
     """What the line, and the name of its file, say of who wrote it."""
     text = reading.text
-    label = read_label(line, text.style, reading.known)
+    label = read_label(line, text.style, reading.known, reading.only)
     task = label.task if label.task is not None else text.task
     if not speaks_for_a_rank(line):
         return Label(label.host or text.host, None, text.rank if task is None else task, label.local_rank)

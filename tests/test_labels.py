@@ -95,3 +95,24 @@ def test_a_worker_of_vllm_is_a_rank_and_a_rank_is_no_host() -> None:
 
 def test_mvapich2_s_label_has_host_and_rank() -> None:
     assert read_label("[n2:mpi_rank_1][handle_cqe] Send desc error in msg to 4, wc_opcode=0", "plain", ()) == Label("n2", 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[trainer.py:12:30] [rank1]: out of memory", "[WARNING:12:30] slow", "[INFO:12:30:45] slow", "[engine.py:120:33] x", "[run.py:12] x", "[step:12:30] x"],
+)  # fmt: skip
+def test_a_source_file_or_a_level_is_no_host(line: str) -> None:
+    assert read_label(line, "plain", frozenset({"n1"})).host is None
+
+
+def test_ucx_s_short_label_counts_for_known_hosts_and_in_front_of_its_own_words() -> None:
+    assert read_label("[n1:41:0] x", "plain", frozenset({"n1"})).host == "n1"
+    assert read_label("[n1:41:0] x", "plain", frozenset()).host is None
+    assert read_label("[n1:41:0] Caught signal 11", "plain", frozenset()).host == "n1"
+
+
+def test_where_the_hosts_are_known_no_other_name_is_one() -> None:
+    hosts = frozenset({"n1"})
+    assert read_label("[gpu-a] x", "plain", hosts, hosts).host is None
+    assert read_label("[n1.cluster:41] x", "plain", hosts, hosts).host == "n1"
+    assert read_label("(raylet, ip=10.0.0.17) x", "plain", hosts, hosts).host == "10.0.0.17"

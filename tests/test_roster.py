@@ -64,3 +64,12 @@ def test_two_answers_for_one_rank_are_no_answer() -> None:
     roster.place_rank(1, "n1")
     roster.place_rank(1, "n2")
     assert roster.host_of_rank(1) is None
+
+
+def test_a_rank_ran_on_none_but_the_job_s_hosts() -> None:
+    roster = Roster(job_hosts=frozenset({"n1"}), addresses={"node-1": "n1"})
+    for rank, name in enumerate(("n1", "node-1", "A100", "10.0.0.9")):
+        roster.place_rank(rank, name)
+    assert [roster.host_of_rank(rank) for rank in range(4)] == ["n1", "n1", None, None]
+    roster.addresses["10.0.0.9"] = "n1"
+    assert roster.host_of_rank(3) == "n1"
