@@ -17,7 +17,11 @@ NCCL_TESTS = Pattern(
 )
 HOSTNAME_PID_RANK = Pattern(r"\b[Hh]ost(?:name)?:? (?P<host>[A-Za-z][\w-]*)\S*, pid:? (?P<pid>\d+), rank:? (?P<rank>\d+)\b")
 INTEL_MPI = Pattern(r"MPI startup\(\): (?P<rank>\d+) +(?P<pid>\d+) +(?P<host>[A-Za-z][\w-]*)\S* ")
-_NO_DEVICE = r"(?!(?i:gpu|cuda|device|dev|hip|xpu|tpu|cpu|core|socket|numa|thread|tile)_?\d\b)"
+_NO_DEVICE = (
+    r"(?!(?i:gpu|cuda|device|dev|hip|xpu|tpu|cpu|core|socket|numa|thread|tile)_?\d\b)"
+    r"(?!(?:G?[AHVBLP]\d{2,3}[SX]?|T4|L4|[ahv]100|[hb]200|(?i:MI\d{3}|RTX|python)\w*)\b)"
+)
+"""Neither numbers nor models of GPUs are hosts."""
 RANK_OF_ON = Pattern(
     r"\b[Rr]ank:? (?P<rank>\d+) ?(?:of|/) ?\d+,?(?: is| running)* on (?:host |node )?" + _NO_DEVICE + _HOST + r"(?:\.[\w.-]+)?\b"
 )
@@ -64,7 +68,7 @@ ONE_PE_PER_PROCESS = Pattern(r"^Charm\+\+> Running in non-SMP mode: \d+ processe
 """Charm++ numbers its processing elements: only then they are the ranks of MPI."""
 DEEPSPEED_RANKS = Pattern(r"\bglobal_rank_mapping=[^\n{]{0,60}\{(?P<mapping>'[^\n}]+)\}")
 SLOTS = Pattern(
-    r"^(?P<host>[A-Za-z][\w-]*\d[\w-]*)(?:\.[\w.-]+)?(?:[ \t]+slots ?= ?|:)(?P<slots>\d{1,4})[ \t]*(?:max.slots ?= ?\d+)?[ \t]*\r?$"
+    r"^(?P<host>[A-Za-z][\w-]*\d[\w-]*)(?:\.[\w.-]+)?(?P<sign>[ \t]+slots ?= ?|:)(?P<slots>\d{1,4})[ \t]*(?:max.slots ?= ?\d+)?[ \t]*\r?$"
 )
 """A line of a host file of Open MPI, or of a machine file of MPICH."""
 DEALT_OTHERWISE = Pattern(r"(?:--?(?:map-by|rank-by)[ =](?!slot|core)|--?(?:bynode|npernode|pernode|rankfile)\b|\bI_MPI_PERHOST=| -ppn \d)")
@@ -111,13 +115,13 @@ def rows_below(lines: Sequence[str]) -> list[tuple[int, str]]:
     return [(int(row["rank"]), short_name(row["host"])) for row in rows if row]
 
 
-_BUS_DIGITS = 2
-
-
 def mapped_ranks(mapping: str) -> list[tuple[int, str]]:
     """Ranks and hosts of DeepSpeed's `'n1': [0, 1], 'n2': [2, 3]`."""
     hosts = re.findall(r"'([\w.-]+)': \[([\d, ]+)\]", mapping)
     return [(int(rank), short_name(host)) for host, ranks in hosts for rank in re.findall(r"\d+", ranks)]
+
+
+_BUS_DIGITS = 2
 
 
 def pci_bus(text: str) -> int | None:

@@ -12,7 +12,7 @@ from collector.address_places import AddressReader
 from collector.controller_record import ControllerRecord
 from collector.labels import Label, is_address, short_name
 from collector.launcher_ends import ProcessEnd, read_process_end, that_began
-from collector.rank_blocks import between, by_slot
+from collector.rank_blocks import RankRows, Slots, agree, hosts_by_slot, read_slots
 from collector.rank_places import ProcessRanks, RankPlace, read_place
 from collector.scan import Hit, Pattern
 from collector.step_commands import STEP_COMMAND, StepCommand, read_step_command
@@ -76,7 +76,7 @@ class Roster:
     address_reader: AddressReader = field(default_factory=AddressReader)
     map_nodes: list[tuple[str, int, str]] = field(default_factory=list)
     step_commands: list[StepCommand] = field(default_factory=list)
-    slots: dict[str, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
+    slots: dict[str, list[Slots]] = field(default_factory=lambda: defaultdict(list))
     """By file, hosts and their slots line by line."""
     dealt_otherwise: bool = False
     elements_are_ranks: bool = False
@@ -84,6 +84,12 @@ class Roster:
     """Hosts of Charm++'s processing elements."""
     job_hosts: frozenset[str] = frozenset()
     """Where Slurm tells which hosts the job had, a rank ran on none but these."""
+    told_by_key: dict[int, set[RankPlace]] = field(default_factory=lambda: defaultdict(set))
+    """What `rank=3 host=n1` says of ranks: the rank's host, or the master's, which all ranks print alike. `settle` decides."""
+    _rows: tuple[int, RankRows] | None = None
+    _dealt: tuple[tuple[int, int], tuple[str, ...]] | None = None
+    _names: tuple[int, dict[str, list[str]]] | None = None
+    """All three with how much was known when they were made: they are made anew once more is."""
 
     def host_of_rank(self, rank: int | None) -> str | None:
         if rank is None or rank in self.disputed_ranks:
@@ -94,15 +100,27 @@ class Roster:
         if found is None and self.elements_are_ranks:
             found = self.element_hosts.get(rank)
         if found is None and not self.disputed_ranks:
-            found = between(self.rank_hosts, rank) or self._by_slot(rank)
+            found = self._between(rank) or self._by_slot(rank)
         host = self.addresses.get(found, found) if found is not None else None
         return host if host is not None and self._may_be_of_the_job(host) else None
 
     def _may_be_of_the_job(self, name: str) -> bool:
         return not self.job_hosts or self.addresses.get(name, name) in self.job_hosts
 
+    def _between(self, rank: int) -> str | None:
+        if self._rows is None or self._rows[0] != len(self.rank_hosts):
+            self._rows = len(self.rank_hosts), RankRows(self.rank_hosts)
+        return self._rows[1].between(rank)
+
     def _by_slot(self, rank: int) -> str | None:
-        return by_slot(self.slots.values(), self.rank_hosts, rank) if not self.dealt_otherwise else None
+        if self.dealt_otherwise or not self.slots:
+            return None
+        known = len(self.rank_hosts), sum(map(len, self.slots.values()))
+        if self._dealt is None or self._dealt[0] != known:
+            placed = hosts_by_slot(self.slots.values())
+            self._dealt = known, placed if agree(placed, self.rank_hosts) else ()
+        placed = self._dealt[1]
+        return placed[rank] if 0 <= rank < len(placed) else None
 
     def host_of(self, name: str, hosts: Collection[str]) -> str | None:
         """The job's host that a name or address stands for, or None."""
@@ -161,7 +179,8 @@ class Roster:
         elif pattern is rank_places.VLLM_WORKER:
             self.processes.note_somewhere(int(groups["pid"]), int(groups["rank"]))
         elif pattern is rank_places.SLOTS:
-            self.slots[source].append((short_name(groups["host"]), int(groups["slots"])))
+            if (slots := read_slots(hit, source)) is not None:
+                self.slots[source].append(slots)
         elif pattern is rank_places.DEALT_OTHERWISE:
             self.dealt_otherwise = True
         elif pattern is rank_places.ONE_PE_PER_PROCESS:
@@ -174,8 +193,9 @@ class Roster:
         elif pattern is rank_places.RANK_TABLE:
             for rank, host in rank_places.rows_below(hit.after):
                 self.place_rank(rank, host)
-        elif pattern is rank_places.RAY_TRAIN:
-            self._note_at_address(read_place(hit))
+        elif pattern in (rank_places.RANK_AND_HOST, rank_places.RANK_LABEL_AND_HOST):
+            place = read_place(hit)
+            self.told_by_key[place.rank].add(place)
         elif pattern in rank_places.PATTERNS:
             self._note_place(read_place(hit))
         self._note_label(label)
@@ -195,13 +215,21 @@ class Roster:
             known.note(RankPlace(label.rank, short_name(groups["host"]), int(groups["pid"])))
 
     def _note_place(self, place: RankPlace) -> None:
+        """(Ray's table has addresses for hosts, which are none's names.)"""
         self.processes.note(place)
-        self.named_hosts.add(place.host)
+        if not is_address(place.host):
+            self.named_hosts.add(place.host)
         self.place_rank(place.rank, place.host)
 
-    def _note_at_address(self, place: RankPlace) -> None:
-        self.processes.note(place)
-        self.place_rank(place.rank, place.host)
+    def settle(self) -> None:
+        """Takes in what can only be judged once everything is read."""
+        places = {place for told in self.told_by_key.values() for place in told}
+        hosts = {place.host for place in places}
+        other_hosts = (self.job_hosts or self.named_hosts | set(self.rank_hosts.values())) - hosts
+        if len(self.told_by_key) == 1 or len(hosts) > 1 or not other_hosts:
+            for place in sorted(places, key=lambda place: (place.rank, place.host)):
+                self._note_place(place)
+        self.told_by_key.clear()
 
     def _note_communicator(self, hit: Hit) -> None:
         """Newer versions of NCCL say by which call it was made: of those it is unknown which has all ranks."""
@@ -261,9 +289,18 @@ class Roster:
         """Not where torchrun or mpirun started the ranks: srun's tasks are then its agents or daemons."""
         return not self.elastic and not any(end.by_launcher for end in self.process_ends)
 
+    def _names_of(self, host: str) -> list[str]:
+        """The addresses and other names of a host."""
+        if self._names is None or self._names[0] != len(self.addresses):
+            names: dict[str, list[str]] = defaultdict(list)
+            for name, of in self.addresses.items():
+                names[of].append(name)
+            self._names = len(self.addresses), names
+        return self._names[1].get(host, [])
+
     def rank_of_pid(self, host: str, pid: int) -> int | None:
         """The rank of a process of the job; None for any other."""
-        names = [host, *(address for address, of in self.addresses.items() if of == host)]
+        names = [host, *self._names_of(host)]
         known = [self.processes] + ([self.task_processes] if self.task_is_rank else [])
         found = next((rank for ranks in known for name in names if (rank := ranks.of_pid(name, pid)) is not None), None)
         if found is not None:

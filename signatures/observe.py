@@ -46,6 +46,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
         seen.written = output_span(bundle, [text for text in found.texts if text.file.name in seen.outputs], clocks)
     for text in found.texts:
         _read_text(bundle, text, vocabulary, seen)
+    seen.roster.settle()
     for signature in library:
         seen.events += fact_events(signature, found.facts)
     seen.hosts = tuple(dict.fromkeys([*found.hosts, *sorted(seen.roster.named_hosts)]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from collector.labels import Label
@@ -12,10 +14,11 @@ from collector.scan import Scanner, Tally
 SCANNER = Scanner(PATTERNS)
 
 
-def roster_of(text: str, label: Label | None = None) -> Roster:
-    roster = Roster()
+def roster_of(text: str, label: Label | None = None, source: str = "slurm-1.out", job_hosts: Iterable[str] = ()) -> Roster:
+    roster = Roster(job_hosts=frozenset(job_hosts))
     for hit in SCANNER.scan([text.encode()], Tally()):
-        roster.note(PATTERNS[hit.pattern], hit, label or Label(), "slurm-1.out")
+        roster.note(PATTERNS[hit.pattern], hit, label or Label(), source)
+    roster.settle()
     return roster
 
 
@@ -170,7 +173,7 @@ def test_the_table_of_gpus_gives_the_bus_of_one() -> None:
 
 def test_a_rank_between_two_of_a_host_is_there_too_where_hosts_have_their_ranks_in_a_row() -> None:
     line = "Info: rank {} of 8 on {}\n"
-    rows = "".join(line.format(rank, host) for rank, host in ((0, "n1"), (4, "n2"), (7, "n2")))
+    rows = "".join(line.format(rank, host) for rank, host in ((0, "n1"), (4, "n2"), (5, "n2"), (7, "n2")))
     assert roster_of(rows).host_of_rank(6) == "n2"
     assert roster_of(rows).host_of_rank(3) is None
     in_turn = "".join(line.format(rank, host) for rank, host in ((0, "n1"), (1, "n2"), (2, "n1"), (5, "n2"), (7, "n2")))
@@ -182,7 +185,7 @@ HOST_FILE = "n1 slots=4\nn2.cluster slots=4\n"
 
 def test_ranks_fill_the_slots_of_a_host_file_in_order() -> None:
     assert roster_of(HOST_FILE).host_of_rank(5) == "n2"
-    assert roster_of("n1:4\nn2:4\n").host_of_rank(5) == "n2"
+    assert roster_of("n1:4\nn2:4\n", source="machinefile").host_of_rank(5) == "n2"
     assert roster_of(HOST_FILE).host_of_rank(8) is None
     assert roster_of(HOST_FILE + "mpirun --map-by node ./app\n").host_of_rank(5) is None
     assert roster_of(HOST_FILE + "rank 1 of 8 on n2\n").host_of_rank(5) is None
@@ -198,3 +201,38 @@ def test_a_rank_runs_on_a_host_as_its_program_or_a_table_says() -> None:
     assert roster_of("6: rank 6: running on n2\n").host_of_rank(6) == "n2"
     table = roster_of("rank host\n 0 n1\n 1 n2\nITER 1: residual 2\n 2 n3\n")
     assert [table.host_of_rank(rank) for rank in range(3)] == ["n1", "n2", None]
+
+
+def test_ranks_dealt_out_in_turn_are_not_taken_for_rows() -> None:
+    line = "Info: rank {} of 8 on {}\n"
+    some_of_each = "".join(line.format(rank, host) for rank, host in ((0, "n1"), (2, "n1"), (5, "n2")))
+    assert roster_of(some_of_each).host_of_rank(1) is None
+    two_at_a_time = "".join(line.format(rank, host) for rank, host in ((0, "n1"), (1, "n1"), (4, "n1"), (6, "n2"), (7, "n2")))
+    assert [roster_of(two_at_a_time).host_of_rank(rank) for rank in (2, 3)] == [None, None]
+
+
+def test_an_address_with_a_port_is_no_host_with_slots() -> None:
+    assert roster_of("n1:600\nn2:600\n").host_of_rank(5) is None
+    assert roster_of("n1:600\nn2:600\n", source="hostfile").host_of_rank(5) is None
+    assert roster_of("n1:16\n", source="hostfile").host_of_rank(5) is None
+
+
+def test_a_host_file_counts_only_where_all_of_it_is_known() -> None:
+    assert roster_of("n0\nn1 slots=4\nn2 slots=4\n").host_of_rank(5) is None
+    assert roster_of("n1 slots=4\n\nn2 slots=4\n").host_of_rank(5) is None
+    many = "".join(f"n{number} slots=1\n" for number in range(1000))
+    assert roster_of(many).host_of_rank(700) is None
+
+
+def test_models_of_gpus_and_interpreters_are_no_hosts() -> None:
+    for name in ("A100", "H100-SXM5", "V100", "L40S", "MI250X", "GH200", "RTX4090", "python3", "T4"):
+        assert roster_of(f"Rank 5 of 8 on {name}\nRank 6 running on {name}\n").rank_hosts == {}
+    assert roster_of("Rank 5 of 8 on b1234\n").host_of_rank(5) == "b1234"
+    assert roster_of("Rank 5 of 8 on A100-40\n", job_hosts=["A100"]).host_of_rank(5) is None
+
+
+def test_the_host_that_all_ranks_of_several_hosts_name_is_the_master_s() -> None:
+    same = "rank=0 world_size=4 host=n1\nrank=3 world_size=4 host=n1\n"
+    assert roster_of(same, job_hosts=["n1", "n2"]).host_of_rank(3) is None
+    assert roster_of(same, job_hosts=["n1"]).host_of_rank(3) == "n1"
+    assert roster_of(same.replace("4 host=n1\nrank=3", "4 host=n2\nrank=3"), job_hosts=["n1", "n2"]).host_of_rank(3) == "n1"
