@@ -19,7 +19,7 @@ class Named:
 
 
 _SUFFIX = re.compile(r"(?:\.(?:out|err|log|txt|stdout|stderr|gz|bz2|xz))+$")
-_TASK = re.compile(r"(?P<stem>.*(?<!\d)\d{2,}[.-])(?P<task>\d{1,6})$")
+_TASK = re.compile(r"(?P<stem>.*(?<!\d)\d{2,}\.)(?P<task>\d{1,6})$")
 _WRF = re.compile(r"(?P<stem>rsl\.(?:error|out)\.)(?P<task>\d{4,6})$")
 _WORKER = re.compile(r"(?P<stem>(?:.*[._-])?(?:worker|workerlog|rank|task|proc|process)[._-]?)(?P<task>\d{1,6})$")
 _RANKS = re.compile(r"(?P<host>[A-Za-z][A-Za-z0-9-]*\d)[._-]ranks?[._-]?(?P<first>\d{1,6})[-_](?P<last>\d{1,6})$")
@@ -35,20 +35,52 @@ def named_alike(paths: Iterable[str], known_hosts: Collection[str]) -> Mapping[s
             folders[str(pure.parent)][path] = _SUFFIX.sub("", pure.name)
     numbered = frozenset(host for host in known_hosts if _DIGITS.search(host))
     found: dict[str, Named] = {}
+    counted_anew = _counted_anew(folders.values())
     for names in folders.values():
         if len(names) > 1:
-            found |= {**_tasks(names), **_hosts(names, numbered), **_ranges(names)}
+            tasks = {path: named for path, named in _tasks(names).items() if path not in counted_anew}
+            found |= {**tasks, **_hosts(names, numbered), **_ranges(names)}
     return found
 
 
-def _tasks(names: Mapping[str, str]) -> dict[str, Named]:
-    """`NAME-JOB.TASK`, and with a dash, `rsl.error.0003` of WRF and `worker_3`, where the tasks begin with 0.
+def _counted_anew(folders: Iterable[Mapping[str, str]]) -> frozenset[str]:
+    """The files of those names that are counted anew in each folder, or for each host or run that the names tell: `n1/worker_0.log` beside
+    `n2/worker_0.log`. Such a number is no task's of the whole job."""
+    alike: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for names in folders:
+        for path, name in names.items():
+            if (match := _task_of(name)) and not _TASK.match(name):
+                alike[_shape(match["stem"]), int(match["task"])].append(path)
+            elif match:
+                alike[match["stem"], int(match["task"])].append(path)
+    repeated = {stem for (stem, _), paths in alike.items() if len(paths) > 1}
+    return frozenset(path for (stem, _), paths in alike.items() if stem in repeated for path in paths)
 
-    `JOB_N` is a task of an array.
+
+def _task_of(name: str) -> re.Match[str] | None:
+    return _WRF.match(name) or _WORKER.match(name) or _TASK.match(name)
+
+
+_STEPS = re.compile(r"(?:^|(?<=[._-]))(?P<job>\d{2,})\.(?P<step>\d{1,6})$")
+
+
+def may_be_a_step(path: str, steps: Collection[str]) -> bool:
+    """Whether the number behind the job's in a file's name may be that of a step (`%J`), and of no task: Slurm knows a step of that number
+    (`steps` are the names of all) beside others."""
+    match = _STEPS.search(_SUFFIX.sub("", PurePosixPath(path).name))
+    numbered = {step.rpartition(".")[2] for step in steps}
+    numbered = {step for step in numbered if _DIGITS.fullmatch(step)}
+    return match is not None and len(numbered) > 1 and match["step"] in numbered
+
+
+def _tasks(names: Mapping[str, str]) -> dict[str, Named]:
+    """`NAME-JOB.TASK`, `rsl.error.0003` of WRF and `worker_3`, where the tasks begin with 0.
+
+    `JOB_N` and `JOB-N` are tasks of an array, or runs of a job that was restarted.
     """
     alike: dict[str, dict[str, int]] = defaultdict(dict)
     for path, name in names.items():
-        if match := _WRF.match(name) or _WORKER.match(name) or _TASK.match(name):
+        if match := _task_of(name):
             alike[match["stem"]][path] = int(match["task"])
     of_tasks = [paths for paths in alike.values() if 0 in paths.values() and len(set(paths.values())) > 1]
     return {path: Named(task=task) for paths in of_tasks for path, task in paths.items()}

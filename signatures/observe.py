@@ -11,9 +11,11 @@ from collector.bundle import Bundle
 from collector.clock import zone_shift
 from collector.clock_doubts import doubted
 from collector.interval import Interval
+from collector.job import JobFacts
 from collector.labels import Label, read_label, speaks_for_a_rank, syslog_origin, without_colours
 from collector.roster import Roster
 from collector.scan import Hit, Tally
+from collector.sibling_names import may_be_a_step
 from collector.stamps import read_stamp
 from collector.survey import Text, survey
 from collector.task_layout import one_task_per_host
@@ -38,6 +40,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     """Reads every file of the bundle once. Events come in the order of files and lines, facts last."""
     found = survey(bundle)
     clocks = doubted(found.clocks, bundle, found.texts)
+    found.texts = [_of_no_step(text, found.job) for text in found.texts]
     seen = Observations(found.job, found, Roster(job_hosts=frozenset(found.job.hosts)), clocks, hosts=found.hosts)
     _know_addresses(seen)
     seen.roster.task_hosts |= one_task_per_host(found.job, {rank for text in found.texts for rank in text.ranks})
@@ -54,6 +57,13 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
     place_events(seen)
     seen.notes += bundle.notes
     return seen
+
+
+def _of_no_step(text: Text, job: JobFacts) -> Text:
+    """The text without the task that its name seemed to tell, where that may be the number of one of the job's steps."""
+    if text.task is None or not may_be_a_step(text.file.name, [step.step for step in job.steps]):
+        return text
+    return replace(text, task=None, ranks=text.ranks - {text.task})
 
 
 def _know_addresses(seen: Observations) -> None:
