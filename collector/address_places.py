@@ -28,9 +28,11 @@ PATTERNS: tuple[Pattern, ...] = (RAY_START, RAY_STARTED, LISTS, RAYLET_NODE, HEA
 
 @dataclass(slots=True)
 class AddressReader:
-    """`waiting` are, by output, the hosts on which Ray was started and has not said its address yet."""
+    """`waiting` are, by output, the hosts on which Ray was started and has not said its address yet; `unsure` is how many addresses were
+    said since several were waiting: until each has said its own, an address may be any one's."""
 
     waiting: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    unsure: dict[str, int] = field(default_factory=dict)
     heads: dict[str, str] = field(default_factory=dict)
     """By output, the address of the head."""
 
@@ -51,10 +53,21 @@ class AddressReader:
             return {self.heads[source]: host}
         if pattern is RAY_START and not address:
             self.waiting[source].append(host)
+            if len(self.waiting[source]) > 1:
+                self.unsure.setdefault(source, 0)
         if pattern is RAY_STARTED and address != self.heads.get(source):
-            waiting = self.waiting.pop(source, [])
-            return {address: waiting[0]} if len(waiting) == 1 else {}
+            return self._of_the_only_one(source, address)
         return {address: host} if address and host else {}
+
+    def _of_the_only_one(self, source: str, address: str) -> dict[str, str]:
+        waiting = self.waiting[source]
+        if source not in self.unsure:
+            return {address: waiting.pop()} if waiting else {}
+        self.unsure[source] += 1
+        if self.unsure[source] >= len(waiting):
+            waiting.clear()
+            del self.unsure[source]
+        return {}
 
 
 def _in_order(hosts: str, addresses: str) -> dict[str, str]:

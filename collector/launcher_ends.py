@@ -34,13 +34,15 @@ _HOW_HYDRA_SAYS_IT = re.compile(r"=\s+(?:EXIT CODE: (?P<code>\d+)|EXIT STATUS: \
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
     """One process of the program that ended. `forced` where a signal that others send (SIGKILL, SIGTERM) ended it, `by_launcher` where
-    the launcher tells of it: then srun's tasks, if any, are the launcher's daemons, and no ranks."""
+    the launcher tells of it: then srun's tasks, if any, are the launcher's daemons, and no ranks; `of_a_peer` where it aborted because
+    it could not reach another process, which may be the one that began."""
 
     rank: int | None
     host: str | None
     pid: int | None
     forced: bool
     by_launcher: bool
+    of_a_peer: bool = False
 
 
 def read_process_end(pattern: Pattern, hit: Hit) -> ProcessEnd:
@@ -53,7 +55,25 @@ def read_process_end(pattern: Pattern, hit: Hit) -> ProcessEnd:
         int(pid) if pid is not None else None,
         signal in _FORCED,
         pattern not in _ABORTS,
+        pattern is ABORT_OF_MPICH and _could_not_communicate([hit.text, *hit.after[:_STACK_LINES]]),
     )
+
+
+_FATAL = re.compile(r"Fatal error in \w{1,80}: (?P<kind>[^,\n]*)")
+_OF_NO_KIND = re.compile(
+    r"Other MPI error|Unknown error|See the MPI_ERROR|Internal MPI error|$|[^:]*process (?:has )?failed", re.IGNORECASE
+)
+_LOST = re.compile(
+    r"[Cc]ommunication error|[Cc]onnection (?:reset|closed|refused|timed out|failure)|closed unexpectedly"
+    r"|[Pp]rocess (?:has )?failed|transport retry"
+)
+_STACK_LINES = 12
+
+
+def _could_not_communicate(lines: Sequence[str]) -> bool:
+    """Whether MPICH ended the process because of an error in a call that needs others, and not because of the call's own arguments."""
+    match = _FATAL.search(lines[0])
+    return match is not None and (_OF_NO_KIND.match(match["kind"]) is not None or any(map(_LOST.search, lines)))
 
 
 def _signal_below(lines: Iterable[str]) -> str | None:
@@ -64,6 +84,14 @@ def _signal_below(lines: Iterable[str]) -> str | None:
 
 
 def that_began(ends: Sequence[ProcessEnd]) -> list[ProcessEnd]:
-    """Those that ended by themselves. One alone that was killed is the one; of several that all were nobody knows which."""
+    """Those that ended by themselves. One alone that was killed is the one; of several that all were nobody knows which.
+
+    Nobody, where one called MPI_Abort and another was killed: the abort may be the answer to that, or that to the abort. What lost a
+    peer began nothing.
+    """
+    ends = [end for end in ends if not end.of_a_peer]
     own = [end for end in ends if not end.forced]
-    return own or (list(ends) if len({(end.rank, end.host, end.pid) for end in ends}) == 1 else [])
+    forced = [end for end in ends if end.forced]
+    if own and all(not end.by_launcher for end in own) and {end.rank for end in forced} - {end.rank for end in own}:
+        return []
+    return own or (forced if len({(end.rank, end.host, end.pid) for end in ends}) == 1 else [])

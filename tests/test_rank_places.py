@@ -106,6 +106,16 @@ def test_who_calls_mpi_abort_and_exits_is_one() -> None:
     assert roster_of(abort).task_is_rank
 
 
+def test_who_lost_a_peer_is_not_the_one_but_the_peer_that_was_killed() -> None:
+    lost = "Abort(1090831) on node 1 (rank 1 in comm 0): Fatal error in PMPI_Recv: Other MPI error, error stack:\n"
+    killed = "=   RANK 6 PID 500 RUNNING AT n2\n=   KILLED BY SIGNAL: 9 (Killed)\n"
+    assert roster_of(lost).first_to_fail() == (None, None)
+    assert roster_of(lost + killed).first_to_fail() == ("n2", 6)
+    own = lost.replace("Other MPI error", "Invalid rank")
+    assert roster_of(own).first_to_fail() == (None, 1)
+    assert roster_of(own + killed).first_to_fail() == (None, None)
+
+
 def test_a_process_name_is_of_the_program_and_not_of_the_launchers_daemons() -> None:
     banner = "# Rank  6 Group  0 Pid  500 on n2 device  2 [0xb2] NVIDIA H100\n"
     assert roster_of(banner + "  Process name: [[257,1],6]\n  Exit code:    2\n").first_to_fail() == ("n2", 6)
@@ -127,6 +137,12 @@ def test_addresses_of_nodes_on_which_ray_was_started() -> None:
     assert roster_of(text).addresses == {"10.0.0.1": "n1", "10.0.0.2": "n2"}
     at_once = "Starting WORKER 1 at n1\nStarting WORKER 2 at n2\n" + started.format("10.0.0.1") + started.format("10.0.0.2")
     assert roster_of(at_once).addresses == {}
+    late = at_once.replace(
+        started.format("10.0.0.2"), "Starting WORKER 3 at n3\n" + started.format("10.0.0.2") + started.format("10.0.0.3")
+    )
+    assert roster_of(late).addresses == {}
+    again = at_once + "Starting WORKER 3 at n3\n" + started.format("10.0.0.3")
+    assert roster_of(again).addresses == {"10.0.0.3": "n3"}
     assert roster_of("STARTING WORKER 1 at n2 (10.0.0.2)\n").addresses == {"10.0.0.2": "n2"}
     assert roster_of("node list: n1 n2 -> 10.0.0.1 10.0.0.2\n").addresses == {"10.0.0.1": "n1", "10.0.0.2": "n2"}
     assert roster_of("nodes n1 n2 -> 10.0.0.1\n").addresses == {}
