@@ -133,6 +133,9 @@ def test_whether_no_nfs_mount_gives_up(options: tuple[str, ...], count: int) -> 
     [
         ("/dev/sda1 / ext4 rw 0 0\nmon1:/ /work ceph rw 0 0\ntmpfs /run tmpfs rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n", ["ceph ext4 tmpfs"]),
         ("mon1:/ /work ceph rw 0 0\n", []),
+        ("overlay / overlay rw 0 0\nmon1:/ /work ceph rw 0 0\n", []),
+        ("/dev/loop0 / squashfs ro 0 0\n", []),
+        ("fuse-overlayfs / fuse.fuse-overlayfs rw 0 0\n", []),
         ("", []),
     ],
 )

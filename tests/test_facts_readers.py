@@ -81,6 +81,7 @@ CONTENTS = [
     ("Disk quotas for user u2104 (uid 21044): none\n", quota_facts),
     ("      user/group     ||           size          ||    chunk files\n", quota_facts),
     ("# ls -la /dev/shm\ntotal 12\n", session_facts),
+    ("# node03\nFilesystem     1K-blocks  Used Available Use% Mounted on\n", disk_space_facts),
     ("[root@n1 ~]# df -h\nFilesystem      Size  Used Avail Use% Mounted on\n", session_facts),
     ("alice@n1:~$ ibstat\n", session_facts),
 ]
@@ -246,7 +247,7 @@ def test_the_end_of_a_job_as_facts() -> None:
 
 @pytest.mark.parametrize(
     ("ran", "limit_s", "near"),
-    [(42862.0, 43200.0, "near"), (39000.0, 43200.0, "near"), (20000.0, 43200.0, ""), (50.0, 300.0, ""), (200.0, 300.0, "near")],
+    [(42862.0, 43200.0, "near"), (39000.0, 43200.0, "near"), (20000.0, 43200.0, ""), (200.0, 300.0, ""), (240.0, 300.0, "near")],
 )
 def test_a_job_that_ended_shortly_before_its_time_limit_says_so(ran: float, limit_s: float, near: str) -> None:
     job = JobFacts(job_id="1", state="FAILED", exit_code=138, start=1000.0, end=1000.0 + ran, time_limit_s=limit_s)

@@ -15,7 +15,7 @@ from collector.facts.mounts import mount_facts
 from collector.facts.nfs_statistics import nfs_facts
 from collector.facts.processes import process_facts
 from collector.facts.reachability import reachability_facts
-from collector.facts.sessions import begins_a_session, session_facts
+from collector.facts.sessions import begins_a_session, prompts_a_known_command, session_facts
 
 Reader = Callable[[str], list[Measured]]
 
@@ -102,9 +102,14 @@ _MARKS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def reader_by_content(first_kilobytes: str) -> Reader | None:
     """The reader for a text that begins like this, None for any other: then it is a log."""
-    lines = [line[:1000] for line in first_kilobytes[:65536].split("\n") if line.strip()][:_LOOKED_AT]
-    if lines and begins_a_session(lines[0]):
+    lines = [line[:1000] for line in first_kilobytes[:65536].split("\n") if line.strip()]
+    session = bool(lines) and begins_a_session(lines[0])
+    if session and any(prompts_a_known_command(line) for line in lines):
         return session_facts
+    return _reader_by_mark(lines[:_LOOKED_AT]) or (session_facts if session else None)
+
+
+def _reader_by_mark(lines: list[str]) -> Reader | None:
     for pattern, name in _MARKS:
         if any(pattern.search(line) for line in lines):
             return READERS[name]

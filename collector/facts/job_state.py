@@ -13,7 +13,8 @@ _LAST_SECONDS = 600.0
 def job_facts_as_measured(job: JobFacts) -> list[Measured]:
     """One `job-state`, unless the state is unknown, and one `step-state` per step. Unknown details are empty.
 
-    `limit` is `near` where the job ended within the last tenth, or the last ten minutes, of the time that it might have run.
+    `limit` is `near` where the job ended within the last tenth, or the last ten minutes (of a short limit the last quarter), of the
+    time that it might have run.
     JobFacts does not keep the lines that it was read from: `line` is 1.
     """
     limit = "near" if _ended_near_its_limit(job) else ""
@@ -25,7 +26,7 @@ def _ended_near_its_limit(job: JobFacts) -> bool:
     if job.start is None or job.end is None or not job.time_limit_s:
         return False
     ran = job.end - job.start
-    return ran >= job.time_limit_s * _LAST_TENTH or 0 < job.time_limit_s - ran <= min(_LAST_SECONDS, job.time_limit_s / 2)
+    return ran >= job.time_limit_s * _LAST_TENTH or 0 < job.time_limit_s - ran <= min(_LAST_SECONDS, job.time_limit_s / 4)
 
 
 def _job_state(job: JobFacts, limit: str) -> Measured:

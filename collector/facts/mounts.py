@@ -143,12 +143,15 @@ _MADE_READ_ONLY = frozenset(("squashfs", "iso9660", "udf", "erofs", "cramfs", "r
 _KEPT_READ_ONLY = re.compile(r"(?:/usr|/boot|/efi|/sysroot|/snap|/media|/cdrom)(?:/|$)")
 """Where administrators and image-based systems mount read-only on purpose."""
 
+_OF_A_CONTAINER = re.compile(r"overlay|squashfs|fuse")
+"""Such a root is an image's (or a live system's): what the host has mounted besides need not be seen from within."""
+
 
 def mount_facts(text: str) -> list[Measured]:
     """A local disk's filesystem that is read-only now: ext4, for one, turns so after an error.
 
     Besides, what is nothing wrong and only tells what other evidence means: that no NFS mount is soft, and of which types the
-    mounts are, which a table without the root filesystem (a piece of one) does not tell.
+    mounts are, which a table without the root filesystem (a piece of one) does not tell, nor a container's.
     """
     mounts = read_mounts(text)
     lines = dict(numbered_lines(text))
@@ -157,7 +160,7 @@ def mount_facts(text: str) -> list[Measured]:
     if nfs and all("hard" in mount.options for mount in nfs):
         found.append(Measured("nfs-mounts-all-hard", nfs[0].line, lines[nfs[0].line], {"mounts": str(len(nfs))}))
     root = next((mount for mount in mounts if mount.mount == "/"), None)
-    if root is not None:
+    if root is not None and not _OF_A_CONTAINER.match(root.fstype):
         types = " ".join(sorted({mount.fstype for mount in mounts}))
         found.append(Measured("filesystem-types", root.line, lines[root.line], {"types": types}))
     return found

@@ -44,8 +44,16 @@ _SESSION = re.compile(r"(?:[#$]|\[[\w.-]+@[\w.-]+ [^\]]*\][#$]|[\w.-]+@[\w.-]+:\
 
 
 def begins_a_session(line: str) -> bool:
-    """Whether it is a prompt and a command with an option, a path or nothing behind it: a session that somebody saved, and no comment."""
+    """Whether it is a prompt and a command with an option, a path or nothing behind it: a session that somebody saved, and no comment.
+
+    A title (`# node03`) looks like that, too.
+    """
     return bool(_SESSION.match(line))
+
+
+def prompts_a_known_command(line: str) -> bool:
+    """Whether it is a prompt and a command whose output is understood here."""
+    return _reader_of_command(line) is not None
 
 
 def session_facts(text: str) -> list[Measured]:
