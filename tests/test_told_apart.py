@@ -22,6 +22,7 @@ def mounts(fstype: str) -> str:
     ("path", "fstype", "cause"),
     [
         ("/data/a.pt", "lustre", "lustre-eviction"),
+        ("/lustre/encephalitis/a.pt", "lustre", "lustre-eviction"),
         ("/mnt/cephfs/a.pt", "ceph", "cephfs-unreachable"),
         ("/data/a.pt", "ceph", "nonzero-exit"),
     ],
@@ -103,3 +104,54 @@ def test_an_image_that_the_registry_refuses_is_no_failure_of_the_container_run_t
     )
     ends = "srun: error: n1: task 0: Exited with exit code 1\nsrun: error: n2: task 1: Exited with exit code 1\n"
     assert answer(diagnosed(tmp_path, {"slurm-7.out": text + ends}))[:3] == ("container-image-pull", None, None)
+
+
+STEPS = "".join(f"step {number} energy {number * 0.7:.2f}\n" for number in range(45))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Warning: Low global exclusion count!  System unstable or pairlistdist or cutoff too small\n",
+        "FlexNet Licensing error:-4,132\nThe job is queued\nchecked out 14 tokens\n",
+        "No Gurobi license found, using HiGHS\n",
+        "Error 10009: see manual\n",
+        "License checkout failed.\nLicense Manager Error -4\nMaximum number of users for Statistics_Toolbox reached.\n",
+        "  --trap SIGBUS: bus error, SIGFPE: floating point exception\n",
+        "[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x47d1f4]\npanic: nil pointer dereference [recovered]\n",
+        "    CUDA_ERROR_MPS_CONNECTION_FAILED = 805,\n",
+        "Out of GPU memory trying to allocate 2.0 GiB\nFalling back to the CPU\n",
+        "There are not enough slots available in the system to satisfy the 64\nrun.sh: retry with --oversubscribe\n",
+        "There is no domain decomposition for 13 ranks that is compatible with the given box\ntune_pme: skipping 13 ranks\n",
+        "n1.53882PSM2 no hfi units are active (err=23)\n",
+        "Loading required package: doMC\nFailed with error:  ‘there is no package called ‘doMC’’\n",
+        'tqdm: error writing file "/tmp/progress.json"\n',
+        "distributed.comm.core.CommClosedError: in <TCP (closed) Scheduler connection to worker>\n",
+        "WARNING: pip: zipfile.BadZipFile: File is not a zip file\n",
+        "12G\t/scratch/ada/multi-core.h5\n",
+    ],
+)
+def test_what_a_run_went_on_after_is_no_failure(tmp_path: Path, lines: str) -> None:
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": f"{lines}{STEPS}"})) == (None, None, None, "no-failure")
+
+
+CARD = "2026-11-30T05:0{minute}:00.100+00:00 n1 kernel: ixgbe 0000:01:00.0 eno1: {text}\n"
+EXITED = "srun: error: n2: task 1: Exited with exit code 1\n"
+
+
+@pytest.mark.parametrize(("hangs", "cause"), [((1,), "nonzero-exit"), ((1, 2, 3), "tx-timeout")])
+def test_a_card_whose_first_reset_helped_began_nothing(tmp_path: Path, hangs: tuple[int, ...], cause: str) -> None:
+    words = ("Detected Tx Unit Hang", "tx hang {number} detected on queue 5, resetting adapter")
+    hung = "".join(CARD.format(minute=number, text=text.format(number=number)) for number in hangs for text in words)
+    back = CARD.format(minute=2, text="NIC Link is Up 10 Gbps, Flow Control: RX/TX")
+    kernel = hung + back if len(hangs) == 1 else hung
+    assert answer(diagnosed(tmp_path, {"hosts/n1/dmesg.txt": kernel, "slurm-7.out": EXITED}))[0] == cause
+
+
+@pytest.mark.parametrize(("steps", "cause"), [("", "connection-refused"), (STEPS, "time-limit")])
+def test_a_peer_without_a_route_is_the_cause_only_of_a_run_that_never_went_on(tmp_path: Path, steps: str, cause: str) -> None:
+    box = "WARNING: Open MPI failed to TCP connect to a peer MPI process.  This\n  Local host: n1\n"
+    failed = "  Message:    connect() to 10.1.0.3:1024 failed\n  Error:      No route to host (113)\n"
+    limit = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2024-12-02T06:00:11 DUE TO TIME LIMIT ***\n"
+    found = answer(diagnosed(tmp_path, {"slurm-7.out": f"{box}{failed}{steps}{limit}"}))
+    assert found[:2] == (cause, None)
