@@ -89,7 +89,8 @@ def that_began(ends: Sequence[ProcessEnd]) -> list[ProcessEnd]:
     Nobody, where one called MPI_Abort and another was killed: the abort may be the answer to that, or that to the abort. What lost a
     peer began nothing.
     """
-    ends = [end for end in ends if not end.of_a_peer]
+    lost_a_peer = {end.rank for end in ends if end.of_a_peer}
+    ends = [end for end in ends if not end.of_a_peer and (end.rank is None or end.rank not in lost_a_peer)]
     own = [end for end in ends if not end.forced]
     forced = [end for end in ends if end.forced]
     if own and all(not end.by_launcher for end in own) and {end.rank for end in forced} - {end.rank for end in own}:

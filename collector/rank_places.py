@@ -37,7 +37,8 @@ MAP_RANK = Pattern(r"^\s*Process [^\n]{0,60}jobid: [^\n]{0,120}\bProcess rank: (
 MAP_NODE = Pattern(r"^\s*Data for node: (?P<host>[A-Za-z0-9][\w-]*)")
 """`mpirun --display-map`: the processes below such a line are that node's."""
 NCCL_COMM = Pattern(
-    r"(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+):\d+ \[\d+\] NCCL INFO (?P<call>\w+ )?comm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<ranks>\d+)"
+    r"(?P<host>\b[A-Za-z][\w.-]{0,99}):(?P<pid>\d+):\d+ \[(?P<device>\d+)\] NCCL INFO (?P<call>\w{1,80} )?"
+    r"comm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<ranks>\d+)"
     r"(?:[^\n]{0,60}?\bbusId (?P<bus>[0-9a-f]+))?"
 )
 """Also of communicators of some ranks only, which are numbered anew."""

@@ -21,7 +21,7 @@ from collector.task_ends import TASK_END, TaskEnd, read_task_end
 CHILD_RANK = Pattern(r"^\W*rank +: (?P<rank>\d+) \(local_rank: (?P<local_rank>\d+)\)")
 ELASTIC = Pattern(r"torch[./]distributed[./](?:elastic|run|launch)|torchrun |ChildFailedError")
 NCCL_ADDRESS = Pattern(
-    r"(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO (?:Bootstrap|NET/Socket) : Using[^\n]{0,80}?:(?P<address>[0-9a-f.:]+)<\d+>"
+    r"(?P<host>\b[A-Za-z][\w.-]{0,99}):\d+:\d+ \[\d+\] NCCL INFO (?:Bootstrap|NET/Socket) : Using[^\n]{0,80}?:(?P<address>[0-9a-f.:]+)<\d+>"
 )
 RANKS_OF_NODE = Pattern(r"\[(?P<host>[A-Za-z][\w.-]*)\][^\n]{0,120}\branks (?P<ranks>\d+-\d+)")
 RAN_ON = Pattern(r"\[rank(?P<rank>\d+)\][^\n]{0,120}\bon (?P<host>[A-Za-z][\w-]*\d)\b")
@@ -71,6 +71,8 @@ class Roster:
     controller: dict[str, ControllerRecord] = field(default_factory=dict)
     """By job id."""
     process_ends: list[ProcessEnd] = field(default_factory=list)
+    nccl_devices: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """By host the numbers that NCCL's labels give to GPUs, as each process sees them."""
     processes: ProcessRanks = field(default_factory=ProcessRanks)
     task_processes: ProcessRanks = field(default_factory=ProcessRanks)
     address_reader: AddressReader = field(default_factory=AddressReader)
@@ -235,6 +237,7 @@ class Roster:
         """Newer versions of NCCL say by which call it was made: of those it is unknown which has all ranks."""
         place = read_place(hit)
         self.processes.note(place)
+        self.nccl_devices[place.host].add(int(hit.groups["device"]))
         if "call" not in hit.groups:
             self.place_rank(place.rank, place.host)
 

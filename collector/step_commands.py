@@ -67,6 +67,13 @@ def earlier_step(commands: Sequence[StepCommand], source: str, line: int) -> Ste
     return own if (own.tasks, own.per_node) != (last.tasks, last.per_node) else None
 
 
+def told_apart(commands: Sequence[StepCommand], source: str, line: int) -> bool:
+    """Whether the line can only be of the layout of the step above it. (The trace does not show which commands run on in the background:
+    a step that was started further above may still write.)"""
+    above = {(command.tasks, command.per_node) for command in commands if command.source == source and command.line < line}
+    return len(above) == 1
+
+
 def host_of_task(command: StepCommand, task: int, hosts: Sequence[str]) -> str | None:
     """Slurm counts along its node list: with one task for each of the job's nodes there is no choice."""
     if command.arranged or command.per_node != 1 or command.tasks != len(hosts) or not task < len(hosts):

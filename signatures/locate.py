@@ -185,7 +185,7 @@ def _known_from_its_end(finding: Finding) -> bool:
 
 
 def _rank(chosen: Sequence[Finding], others: Sequence[Finding], host: str | None, seen: Observations, trail: list[str]) -> int | None:
-    ranks_of = KernelRanks(seen.events, seen.roster)
+    ranks_of = KernelRanks(seen.events, seen.roster, seen.job.hosts or seen.hosts, seen.job.steps)
     mine = [e for f in chosen for e in f.events if (host is None or f.host in (host, None)) and e.strength != "supporting"]
     events = [replace(event, rank=ranks_of.of(event)) for event in mine]
     odd = odd_rank(events)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from collector.hostlist import expand
 from collector.labels import read_label, short_name
-from collector.step_commands import earlier_step, host_of_task
+from collector.step_commands import earlier_step, host_of_task, told_apart
 from collector.task_ends import TaskEnd
 from signatures.event import Event
 from signatures.first_to_end import first_ends, said_by_several
@@ -90,8 +90,11 @@ def _of_task(event: Event, task: int, seen: Observations) -> Event:
     roster = seen.roster
     earlier = earlier_step(roster.step_commands, event.source, event.line)
     if earlier is not None:
-        hosts = seen.job.hosts or tuple(sorted(seen.hosts))
-        return replace(event, host=host_of_task(earlier, task, hosts), rank=None if event.rank == task else event.rank)
+        surely = told_apart(roster.step_commands, event.source, event.line)
+        # only Slurm tells the order of its nodes
+        return replace(
+            event, host=host_of_task(earlier, task, seen.job.hosts) if surely else None, rank=None if event.rank == task else event.rank
+        )
     host = roster.task_hosts.get(task)
     if event.rank is None or _is_of_a_launcher(event, task, seen):
         return replace(event, host=host, rank=None)
@@ -160,6 +163,6 @@ def _about_subject(event: Event, subject: str, seen: Observations) -> Event:
     host = own[0] if len(own) == 1 else None
     rank = event.rank
     tasks = event.details.get("tasks", "")
-    if tasks.isdigit() and seen.roster.task_is_rank:
+    if tasks.isdecimal() and seen.roster.task_is_rank:
         rank = int(tasks)
     return replace(event, host=host, rank=rank, labelled=True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from diagnosing import answer, diagnosed
+
+from collector.job import StepFacts
+from collector.roster import Roster
+from signatures.kernel_ranks import KernelRanks
 
 KILLED_11 = "mpirun noticed that process rank 3 with PID 500 on node n2 exited on signal 11 (Segmentation fault).\n"
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB\n"
@@ -38,6 +43,7 @@ OOM = (
     "oom_memcg=/system.slice/slurmstepd.scope/job_7,task_memcg=/system.slice/slurmstepd.scope/job_7/step_0/user/task_5,task=w,pid=81,uid=33\n"
     "2026-05-27T16:20:39,100435+0000 Memory cgroup out of memory: Killed process 81 (w) total-vm:61021332kB, anon-rss:40210020kB, file-rss:0kB, shmem-rss:0kB, UID:33\n"
 )
+STEPS = (StepFacts("0", "COMPLETED", 0, 0, (), 2), StepFacts("1", "FAILED", 1, 0, (), 8))
 STEP_DAEMON = "4: slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n"
 
 
@@ -47,6 +53,37 @@ def test_the_cgroup_names_the_task_and_the_step_daemon_s_label_does_not(tmp_path
     diagnosis = diagnosed(tmp_path, {"slurm-7.out": output, "n2/dmesg-iso.txt": OOM, "n1/dmesg-iso.txt": "\n"})
     assert answer(diagnosis)[:3] == ("cgroup-oom", "n2", 5)
     assert not {event.rank for event in diagnosis.evidence if "slurmstepd:" in event.text} - {None}
+
+
+def test_a_cgroup_s_number_that_may_be_counted_on_its_node_is_no_rank(tmp_path: Path) -> None:
+    labelled = "".join(f"{task}: step 1\n" for task in range(8))
+    ends = "srun: error: n{one}: tasks 0,2,4,6: Terminated\nsrun: error: n{other}: tasks 1,3,5,7: Terminated\n"
+    second = OOM.replace("task_5", "task_3")
+    for name, text, end, rank in (
+        ("node", second, ends.format(one=1, other=2), None),
+        ("step", OOM, ends.format(one=1, other=2), 5),
+        ("other", OOM, ends.format(one=2, other=1), None),
+    ):
+        files = {"slurm-7.out": labelled + end, "n2/dmesg-iso.txt": text, "n1/dmesg-iso.txt": "\n"}
+        assert answer(diagnosed(tmp_path / name, files))[:3] == ("cgroup-oom", "n2", rank)
+
+
+def test_a_cgroup_of_another_step_than_the_ranks_names_none(tmp_path: Path) -> None:
+    traced = "+ srun -n 2 cp -r /m /tmp\n+ srun -l -n 8 ./app\n" + "".join(f"{task}: step 1\n" for task in range(8))
+    output = traced + "srun: error: n2: task 5: Exited with exit code 1\nsrun: error: n2: tasks 4,6-7: Terminated\n"
+    found = diagnosed(tmp_path, {"slurm-7.out": output, "n2/dmesg-iso.txt": OOM, "n1/dmesg-iso.txt": "\n"})
+    seen = KernelRanks((), Roster(task_hosts={rank: f"n{1 + rank // 4}" for rank in range(8)}), ("n1", "n2"), STEPS)
+    event = next(event for event in found.evidence if "task_memcg" in event.text)
+    assert (event.host, seen.of(replace(event, rank=None))) == ("n2", None)
+
+
+def test_without_slurm_s_order_of_nodes_a_step_s_task_has_no_host(tmp_path: Path) -> None:
+    full = "1: cp: error writing '/tmp/model': No space left on device\n"
+    output = (
+        f"+ srun -l --ntasks-per-node=1 -n 2 cp -r /m /tmp\n{full}+ srun -l --ntasks-per-node=2 -n 4 python eval.py\n0: start\n1: start\n"
+    )
+    folders = {"n10/dmesg.txt": "\n", "n9/dmesg.txt": "\n"}
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": output, **folders}))[:3] == ("disk-full", None, None)
 
 
 def test_a_label_of_an_earlier_step_is_no_rank(tmp_path: Path) -> None:
@@ -159,6 +196,12 @@ def test_nccl_s_label_names_a_process_or_at_least_a_device_of_the_host(tmp_path:
     some = "".join(communicators.splitlines(keepends=True)[1:])
     unknown = diagnosed(tmp_path / "some", {"train.log": some + NCCL_OUT_OF_MEMORY.format(pid=77)})
     assert answer(unknown)[:3] == ("cuda-oom", "n2", None)
+
+
+def test_processes_that_were_given_one_gpu_each_all_call_it_0(tmp_path: Path) -> None:
+    communicators = "".join(NCCL_COMMUNICATOR.format(host=1 + rank // 2, pid=40 + rank, device=0, rank=rank) for rank in range(4))
+    out_of_memory = NCCL_OUT_OF_MEMORY.replace("[1]", "[0]").format(pid=77)
+    assert answer(diagnosed(tmp_path, {"train.log": communicators + out_of_memory}))[:3] == ("cuda-oom", "n2", None)
 
 
 XID_119 = "Jun 11 23:00:58 n1 kernel: NVRM: Xid (PCI:0000:c3:00): 119, pid={}, name={}, Timeout after 45s of waiting for RPC response from GPU6 GSP!\n"

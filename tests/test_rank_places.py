@@ -111,6 +111,7 @@ def test_who_lost_a_peer_is_not_the_one_but_the_peer_that_was_killed() -> None:
     killed = "=   RANK 6 PID 500 RUNNING AT n2\n=   KILLED BY SIGNAL: 9 (Killed)\n"
     assert roster_of(lost).first_to_fail() == (None, None)
     assert roster_of(lost + killed).first_to_fail() == ("n2", 6)
+    assert roster_of(lost + "=   RANK 1 PID 400 RUNNING AT n1\n=   EXIT STATUS: 143\n" + killed).first_to_fail() == ("n2", 6)
     own = lost.replace("Other MPI error", "Invalid rank")
     assert roster_of(own).first_to_fail() == (None, 1)
     assert roster_of(own + killed).first_to_fail() == (None, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector.scan import Scanner, Tally
-from collector.step_commands import STEP_COMMAND, StepCommand, earlier_step, host_of_task, read_step_command
+from collector.step_commands import STEP_COMMAND, StepCommand, earlier_step, host_of_task, read_step_command, told_apart
 
 HOSTS = ("n1", "n2")
 
@@ -40,3 +40,9 @@ def test_one_task_on_each_of_the_job_s_nodes_leaves_no_choice() -> None:
     assert [host_of_task(stage, task, HOSTS) for task in (0, 1, 2)] == ["n1", "n2", None]
     assert host_of_task(train, 1, HOSTS) is None
     assert host_of_task(stage, 1, ("n1", "n2", "n3")) is None
+
+
+def test_a_step_further_above_may_still_write() -> None:
+    commands = commands_of(TRAIN + STAGE + "1: cp: error\n" + TRAIN)
+    assert not told_apart(commands, "slurm-1.out", 3)
+    assert told_apart(commands_of(STAGE + STAGE + "1: cp: error\n" + TRAIN), "slurm-1.out", 3)
