@@ -26,7 +26,7 @@ class Label:
     local_rank: int | None = None
 
 
-_BY_STEP_DAEMON = re.compile(r"^\s*(?:P?\d+ ?\d*: )?slurmstepd(?:-[\w.-]+)?: ")
+_BY_STEP_DAEMON = re.compile(r"^\s*(?:P?\d+(?: \d+)?: )?slurmstepd(?:-[\w.-]+)?: ")
 """slurmstepd's own messages come through the stream of one of its node's tasks, whichever task they are about."""
 
 Style = Literal["plain", "task", "host"]

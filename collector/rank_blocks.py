@@ -61,7 +61,7 @@ class Slots:
 
 _HOST_FILE = re.compile(r"host|machine|node_?(?:file|list)|^nodes\b", re.IGNORECASE)
 """Only in a file of such a name `n1:4` is a host with slots: in an output it is any address and port."""
-_BARE_HOST = re.compile(r"[ \t]*[A-Za-z][\w-]*\d[\w.-]*[ \t]*\r?$")
+_BARE_HOST = re.compile(r"[ \t]*[A-Za-z][\w-]{0,99}\d[\w.-]{0,99}[ \t]*\r?$")
 
 
 def read_slots(hit: Hit, source: str) -> Slots | None:

@@ -217,7 +217,7 @@ class Roster:
             known.note(RankPlace(label.rank, short_name(groups["host"]), int(groups["pid"])))
 
     def _note_place(self, place: RankPlace) -> None:
-        """(Ray's table has addresses for hosts, which are none's names.)"""
+        """Takes in the place of a rank; that of Ray's table has an address for a host, which is no name of one."""
         self.processes.note(place)
         if not is_address(place.host):
             self.named_hosts.add(place.host)

@@ -45,11 +45,15 @@ def read_task_end(hit: Hit, source: str) -> TaskEnd:
     return TaskEnd(hosts, _numbers(hit.groups["tasks"]), how, source, hit.line)
 
 
+_MOST_TASKS = 100_000
+
+
 def _numbers(text: str) -> tuple[int, ...]:
+    """The numbers of `0-3,7`, of which a damaged line may have any many."""
     numbers: list[int] = []
     for part in text.strip(",").split(","):
         first, _, last = part.partition("-")
-        if first.isdigit():
-            end = int(last) if last.isdigit() else int(first)
-            numbers += range(int(first), min(end, int(first) + 100_000) + 1)
+        if first.isdecimal():
+            end = int(last) if last.isdecimal() else int(first)
+            numbers += range(int(first), min(end + 1, int(first) + _MOST_TASKS - len(numbers)))
     return tuple(numbers)

@@ -87,7 +87,7 @@ _ENOUGH_NAMERS = 2
 
 def _silent_rank(chosen: Sequence[Finding], trail: list[str]) -> int | None:
     """The one rank that others say did not come, and that names nobody: those whom it kept waiting are named as well, and name it."""
-    events = [e for finding in chosen if finding.role != "collateral" for e in finding.events if e.details.get("peer_rank", "").isdigit()]
+    events = [e for finding in chosen if finding.role != "collateral" for e in finding.events if e.details.get("peer_rank", "").isdecimal()]
     namers = {event.rank for event in events if event.rank is not None}
     named = {int(event.details["peer_rank"]) for event in events if event.rank is not None}
     silent = named - namers

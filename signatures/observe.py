@@ -140,7 +140,7 @@ def _take_line(reading: _Reading, hits: list[tuple[Meaning, Hit]]) -> None:
 
 def _began_before(signal: PatternSignal, hit: Hit) -> tuple[float, float]:
     """What has to be added to the moment of the line to have that of what it reports: seconds, least and most."""
-    ran = float(hit.groups["ran_ms"]) / 1000 if hit.groups.get("ran_ms", "").isdigit() else 0.0
+    ran = float(hit.groups["ran_ms"]) / 1000 if hit.groups.get("ran_ms", "").isdecimal() else 0.0
     return -signal.began_before[1] - ran, -signal.began_before[0] - ran
 
 
@@ -227,7 +227,7 @@ def _event(
     at: Interval | None,
     clock_error: float,
 ) -> Event:
-    rank = int(hit.groups["rank"]) if hit.groups.get("rank", "").isdigit() else label.rank
+    rank = int(hit.groups["rank"]) if hit.groups.get("rank", "").isdecimal() else label.rank
     quoted = quoted_rank(hit)
     if quoted is not None:
         label = Label()

@@ -26,4 +26,4 @@ def quoted_rank(hit: Hit) -> int | None:
 
 
 def _only(ranks: str) -> int | None:
-    return int(ranks) if ranks.strip().isdigit() else None
+    return int(ranks) if ranks.strip().isdecimal() else None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from signatures.event import Event
 
 _OF_A_WORKER = re.compile(r"^\([A-Za-z]\w* pid=\d+(?:, ip=[0-9a-f.:]+)?\) ")
-_MESSAGE = re.compile(r"\b(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b: \S.*")
+_MESSAGE = re.compile(r"\b(?:[A-Za-z_]\w{0,63}\.){0,8}[A-Z]\w{0,79}(?:Error|Exception)\b: \S.*")
 _LONG_ENOUGH = 20
 """Characters of a message: `ValueError: 3` may be anybody's own."""
 _NODE_BELOW = re.compile(r"^Memory on the node \(IP: (?P<address>[0-9a-f.:]+)[,)]")
@@ -32,7 +32,7 @@ def about_worker_above(event: Event, addresses: Mapping[str, str]) -> tuple[str,
     if not _EXPLAINS_A_DEATH.match(event.text):
         return None
     told = {match["key"]: match["value"] for line in event.before[-_LISTED:] if (match := _OF_THE_ACTOR.match(line))}
-    if not told.get("pid", "").isdigit() or "ip" not in told:
+    if not told.get("pid", "").isdecimal() or "ip" not in told:
         return None
     return addresses.get(told["ip"], told["ip"]), int(told["pid"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from diagnosing import answer, diagnosed
 
 from collector.job import StepFacts
 from collector.roster import Roster
+from signatures.event import Event
 from signatures.kernel_ranks import KernelRanks
+from signatures.ray_driver import about_worker_above, without_repetitions
 
 KILLED_11 = "mpirun noticed that process rank 3 with PID 500 on node n2 exited on signal 11 (Segmentation fault).\n"
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB\n"
@@ -105,6 +108,20 @@ def test_the_driver_of_ray_only_repeats_what_its_workers_raised(tmp_path: Path) 
         + f"[rank0]: {traceback}\n[rank0]: {error}\n"
     )  # fmt: skip
     assert answer(diagnosed(tmp_path, {"slurm-7.out": output}))[1:3] == ("n2", None)
+
+
+def test_a_process_number_that_is_no_number_is_passed_over() -> None:
+    died = Event("x", "y", "initiating", "decisive", None, 0, "train.log", 9, "The actor died because of x", None, False, {})
+    listed = ("\tpid: ²", "\tip: 10.0.0.2")
+    assert about_worker_above(replace(died, before=listed), {}) is None
+    assert about_worker_above(replace(died, before=("\tpid: 2", listed[1])), {}) == ("10.0.0.2", 2)
+
+
+def test_a_long_name_that_is_no_exception_takes_no_time() -> None:
+    begun = time.perf_counter()
+    long = Event("x", "y", "initiating", "decisive", None, 0, "train.log", 1, "(W pid=1) " + "A." * 20_000, None, False, {})
+    assert without_repetitions([long]) == [long]
+    assert time.perf_counter() - begun < 1
 
 
 def test_what_all_ranks_print_of_one_rank_s_checkpoint_is_that_rank_s(tmp_path: Path) -> None:

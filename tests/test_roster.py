@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collector.labels import Label
+import time
+
+import pytest
+
+from collector import roster as roster_module
+from collector.labels import Label, speaks_for_a_rank
+from collector.rank_blocks import RankRows
 from collector.roster import PATTERNS, Roster
 from collector.scan import Scanner, Tally
+from collector.task_ends import TASK_END, read_task_end
 
 SCANNER = Scanner(PATTERNS)
 
@@ -73,3 +80,37 @@ def test_a_rank_ran_on_none_but_the_job_s_hosts() -> None:
     assert [roster.host_of_rank(rank) for rank in range(4)] == ["n1", "n1", None, None]
     roster.addresses["10.0.0.9"] = "n1"
     assert roster.host_of_rank(3) == "n1"
+
+
+def test_what_is_known_of_all_ranks_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def counted(hosts: dict[int, str]) -> RankRows:
+        made.append(len(hosts))
+        return RankRows(hosts)
+
+    monkeypatch.setattr(roster_module, "RankRows", counted)
+    roster = Roster(rank_hosts={0: "n1", 1: "n1", 3: "n1", 4: "n2"})
+    assert [roster.host_of_rank(2) for _ in range(3)] == ["n1"] * 3
+    roster.place_rank(2, "n2")
+    assert [roster.host_of_rank(rank) for rank in (2, 5, 6)] == ["n2", None, None]
+    assert made == [4, 5]
+
+
+def test_a_process_is_found_by_the_addresses_of_its_host_learnt_late() -> None:
+    roster = roster_of("(TorchTrainer pid=3) - (node_id=65, ip=10.0.0.2, pid=42) world_rank=1, local_rank=0, node_rank=1\n")
+    assert roster.rank_of_pid("n2", 42) is None
+    roster.addresses["10.0.0.2"] = "n2"
+    assert roster.rank_of_pid("n2", 42) == 1
+
+
+def test_the_tasks_of_a_line_are_bounded_all_together() -> None:
+    parts = ",".join(["0-90000"] * 8)
+    hits = list(Scanner([TASK_END]).scan([f"srun: error: n1: tasks {parts}: Killed\n".encode()], Tally()))
+    assert len(read_task_end(hits[0], "a").tasks) == 100_000
+
+
+def test_many_digits_before_no_step_daemon_take_no_time() -> None:
+    begun = time.perf_counter()
+    assert speaks_for_a_rank("1" * 20_000)
+    assert time.perf_counter() - begun < 0.5
