@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.scan import Hit, Pattern
@@ -72,6 +72,14 @@ def told_apart(commands: Sequence[StepCommand], source: str, line: int) -> bool:
     a step that was started further above may still write.)"""
     above = {(command.tasks, command.per_node) for command in commands if command.source == source and command.line < line}
     return len(above) == 1
+
+
+def nodes_in_order(task_hosts: Mapping[int, str], commands: Sequence[StepCommand]) -> tuple[str, ...]:
+    """Slurm's order of the nodes as far as the hosts of the tasks show it: however it deals out tasks, the first of each node come in the
+    nodes' order. Nothing where a task is missing, or a step says which nodes or order it wants."""
+    if set(task_hosts) != set(range(len(task_hosts))) or any(command.arranged for command in commands):
+        return ()
+    return tuple(dict.fromkeys(task_hosts[task] for task in sorted(task_hosts)))
 
 
 def host_of_task(command: StepCommand, task: int, hosts: Sequence[str]) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from collector.hostlist import expand
 from collector.labels import read_label, short_name
-from collector.step_commands import earlier_step, host_of_task, told_apart
+from collector.step_commands import earlier_step, host_of_task, nodes_in_order, told_apart
 from collector.task_ends import TaskEnd
 from signatures.event import Event
 from signatures.first_to_end import first_ends, said_by_several
@@ -91,10 +91,9 @@ def _of_task(event: Event, task: int, seen: Observations) -> Event:
     earlier = earlier_step(roster.step_commands, event.source, event.line)
     if earlier is not None:
         surely = told_apart(roster.step_commands, event.source, event.line)
-        # only Slurm tells the order of its nodes
-        return replace(
-            event, host=host_of_task(earlier, task, seen.job.hosts) if surely else None, rank=None if event.rank == task else event.rank
-        )
+        # the order of nodes is Slurm's, and not that of their names
+        nodes = seen.job.hosts or nodes_in_order(roster.task_hosts, roster.step_commands)
+        return replace(event, host=host_of_task(earlier, task, nodes) if surely else None, rank=None if event.rank == task else event.rank)
     host = roster.task_hosts.get(task)
     if event.rank is None or _is_of_a_launcher(event, task, seen):
         return replace(event, host=host, rank=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector.scan import Scanner, Tally
-from collector.step_commands import STEP_COMMAND, StepCommand, earlier_step, host_of_task, read_step_command, told_apart
+from collector.step_commands import STEP_COMMAND, StepCommand, earlier_step, host_of_task, nodes_in_order, read_step_command, told_apart
 
 HOSTS = ("n1", "n2")
 
@@ -46,3 +46,11 @@ def test_a_step_further_above_may_still_write() -> None:
     commands = commands_of(TRAIN + STAGE + "1: cp: error\n" + TRAIN)
     assert not told_apart(commands, "slurm-1.out", 3)
     assert told_apart(commands_of(STAGE + STAGE + "1: cp: error\n" + TRAIN), "slurm-1.out", 3)
+
+
+def test_tasks_show_the_order_of_nodes_where_all_of_them_are_known() -> None:
+    commands = commands_of(STAGE + TRAIN)
+    assert nodes_in_order({0: "n9", 1: "n9", 2: "n10", 3: "n10"}, commands) == ("n9", "n10")
+    assert nodes_in_order({2: "n9", 0: "n10", 1: "n9"}, commands) == ("n10", "n9")
+    assert nodes_in_order({0: "n9", 2: "n10"}, commands) == ()
+    assert nodes_in_order({0: "n9", 1: "n10"}, commands_of("+ srun -w n10,n9 -n 2 ./app\n")) == ()
