@@ -54,6 +54,7 @@ def observe(bundle: Bundle, library: Library, vocabulary: Vocabulary) -> Observa
         seen.events += fact_events(signature, found.facts)
     seen.hosts = tuple(dict.fromkeys([*found.hosts, *sorted(seen.roster.named_hosts)]))
     learn_from_controller(seen)
+    seen.roster.job_hosts = frozenset(seen.job.hosts)
     place_events(seen)
     seen.notes += bundle.notes
     return seen

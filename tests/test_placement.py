@@ -314,3 +314,9 @@ def test_a_job_of_one_host_has_no_other(tmp_path: Path) -> None:
 def test_petsc_tells_the_host_of_a_rank(tmp_path: Path) -> None:
     said = "[17]PETSC ERROR: Out of memory. This could be due to allocating\n[17]PETSC ERROR: ./heat on a arch-linux named cn042 by lea Tue Apr 14 10:31:55 2026\n"
     assert answer(diagnosed(tmp_path, {"heat.o1": said}))[:2] == ("host-malloc-failed", "cn042")
+
+
+def test_a_name_that_slurm_s_nodes_do_not_have_is_no_rank_s_host(tmp_path: Path) -> None:
+    scontrol = "JobId=7 JobName=a\n   JobState=FAILED Reason=NonZeroExitCode ExitCode=1:0\n   NodeList=n[1-2]\n   NumNodes=2\n"
+    output = "[rank1] host=box7\n[rank1]: " + OUT_OF_MEMORY
+    assert answer(diagnosed(tmp_path, {"slurm-7.out": output, "slurm/scontrol_job.txt": scontrol}))[:3] == ("cuda-oom", None, 1)
