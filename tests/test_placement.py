@@ -83,7 +83,7 @@ def test_a_cgroup_of_another_step_than_the_ranks_names_none(tmp_path: Path) -> N
 def test_without_slurm_s_order_of_nodes_a_step_s_task_has_no_host(tmp_path: Path) -> None:
     full = "1: cp: error writing '/tmp/model': No space left on device\n"
     output = (
-        f"+ srun -l --ntasks-per-node=1 -n 2 cp -r /m /tmp\n{full}+ srun -l --ntasks-per-node=2 -n 4 python eval.py\n0: start\n1: start\n"
+        f"+ srun -l --ntasks-per-node=1 -n 2 cp -r /m /tmp\n{full}+ srun -l --ntasks-per-node=2 -n 4 python eval.py\n" + "0: start\n" * 30
     )
     folders = {"n10/dmesg.txt": "\n", "n9/dmesg.txt": "\n"}
     assert answer(diagnosed(tmp_path, {"slurm-7.out": output, **folders}))[:3] == ("disk-full", None, None)
