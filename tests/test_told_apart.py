@@ -112,6 +112,7 @@ STEPS = "".join(f"step {number} energy {number * 0.7:.2f}\n" for number in range
 @pytest.mark.parametrize(
     "lines",
     [
+        "[probe] micro_batch=16: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.12 GiB -> trying 8\n",
         "Warning: Low global exclusion count!  System unstable or pairlistdist or cutoff too small\n",
         "FlexNet Licensing error:-4,132\nThe job is queued\nchecked out 14 tokens\n",
         "No Gurobi license found, using HiGHS\n",
