@@ -170,7 +170,14 @@ class Roster:
             self.step_commands.append(read_step_command(hit, source))
         elif pattern in launcher_ends.PATTERNS:
             self._note_process_end(read_process_end(pattern, hit), source, hit.line)
-        elif pattern is rank_places.MAP_NODE:
+        elif pattern in rank_places.PATTERNS:
+            self._note_rank_place(pattern, hit, label, source)
+        self._note_label(label)
+
+    def _note_rank_place(self, pattern: Pattern, hit: Hit, label: Label, source: str) -> None:
+        """Takes in one hit of one of rank_places.PATTERNS."""
+        groups = hit.groups
+        if pattern is rank_places.MAP_NODE:
             self.map_nodes.append((source, hit.line, short_name(groups["host"])))
         elif pattern is rank_places.MAP_RANK:
             self._note_mapped(int(groups["rank"]), source, hit.line)
@@ -198,9 +205,8 @@ class Roster:
         elif pattern in (rank_places.RANK_AND_HOST, rank_places.RANK_LABEL_AND_HOST):
             place = read_place(hit)
             self.told_by_key[place.rank].add(place)
-        elif pattern in rank_places.PATTERNS:
+        else:
             self._note_place(read_place(hit))
-        self._note_label(label)
 
     def _note_label(self, label: Label) -> None:
         """Of a task's label nobody knows yet whether it is a rank's as well."""
